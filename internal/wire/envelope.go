@@ -85,17 +85,20 @@ func notMessage(reason string) error { return fmt.Errorf("%w: %s", ErrNotMessage
 // members named in [Envelope] and error being an object.
 func ParseEnvelope(line []byte, e *Envelope) error {
 	*e = Envelope{}
+	if !utf8.Valid(line) {
+		return ErrNotJSON
+	}
 	start := skipSpace(line, 0)
 	if start >= len(line) || line[start] != '{' {
-		if Valid(line) {
+		if isJSON(line) {
 			return errNotObject
 		}
 		return ErrNotJSON
 	}
-	p := parser{line: line, e: e}
+	p := parser{e: e}
 	o := openObject(line, start, 0)
 	for o.next() {
-		o.at = p.member(unquote(o.key), o.at)
+		o.at = p.member(unquote(o.key), line, o.at)
 	}
 	if !atEnd(line, o.at) {
 		*e = Envelope{}
@@ -107,9 +110,9 @@ func ParseEnvelope(line []byte, e *Envelope) error {
 	return p.fault
 }
 
-// parser is the state of one ParseEnvelope.
+// parser is the state of one ParseEnvelope. It does not hold the line: with line
+// and e in one struct the compiler would put every caller's Envelope on the heap.
 type parser struct {
-	line  []byte
 	e     *Envelope
 	seen  uint8 // one bit for each known key
 	fault error // the first thing wrong with the message; scanning goes on, since the line may yet turn out not to be JSON
@@ -124,8 +127,9 @@ const (
 	sawTrace
 )
 
-// member takes one top-level member and returns the index after its value.
-func (p *parser) member(key []byte, i int) int {
+// member takes the top-level member whose value starts at line[i], and returns
+// the index after it.
+func (p *parser) member(key, line []byte, i int) int {
 	var bit uint8
 	switch string(key) {
 	case "id":
@@ -142,10 +146,10 @@ func (p *parser) member(key []byte, i int) int {
 		bit = sawTrace
 	}
 	end := invalid
-	if bit == sawParams && i < len(p.line) && p.line[i] == '{' {
-		end = p.params(i)
+	if bit == sawParams && i < len(line) && line[i] == '{' {
+		end = p.e.scanParams(line, i)
 	} else {
-		end = skipValue(p.line, i, 1)
+		end = skipValue(line, i, 1)
 	}
 	if end == invalid {
 		return invalid
@@ -160,7 +164,7 @@ func (p *parser) member(key []byte, i int) int {
 		}
 	default:
 		p.seen |= bit
-		p.set(bit, p.line[i:end])
+		p.set(bit, line[i:end])
 	}
 	return end
 }
@@ -199,25 +203,25 @@ func (p *parser) blame(err error) {
 	}
 }
 
-// params is skipObject for the object at i that also picks the members that
-// routing needs.
-func (p *parser) params(i int) int {
-	o := openObject(p.line, i, 1)
+// scanParams is skipObject for the params at line[i] that also picks the
+// members that routing needs.
+func (e *Envelope) scanParams(line []byte, i int) int {
+	o := openObject(line, i, 1)
 	for o.next() {
 		start := o.at
-		if o.at = skipValue(p.line, start, 2); o.at == invalid {
+		if o.at = skipValue(line, start, 2); o.at == invalid {
 			break
 		}
-		value := p.line[start:o.at]
+		value := line[start:o.at]
 		switch string(unquote(o.key)) {
 		case "sessionId":
-			p.e.SessionID = stringOrNil(value)
+			e.SessionID = stringOrNil(value)
 		case "seq":
-			p.e.Seq, p.e.HasSeq = parseUint64(value)
+			e.Seq, e.HasSeq = parseUint64(value)
 		case "type":
-			p.e.Type = stringOrNil(value)
+			e.Type = stringOrNil(value)
 		case "payload":
-			p.e.Payload = value
+			e.Payload = value
 		}
 	}
 	return o.at

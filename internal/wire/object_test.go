@@ -80,8 +80,11 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, key string) {
 		var want map[string]json.RawMessage
-		isObject := utf8.Valid(text) && json.Unmarshal(text, &want) == nil && want != nil
+		isObject := json.Unmarshal(text, &want) == nil && want != nil
 		got := map[string]json.RawMessage{}
+		if !utf8.Valid(text) {
+			t.Skip() // the caller has checked that
+		}
 		n, failed, end := 0, false, 0
 		for m, err := range Members(text) {
 			if err != nil {
@@ -115,9 +118,9 @@ func FuzzMembers(f *testing.F) {
 
 func compareElements(t *testing.T, text []byte) {
 	var want []json.RawMessage
-	if !utf8.Valid(text) || json.Unmarshal(text, &want) != nil {
+	if json.Unmarshal(text, &want) != nil {
 		want = nil
-		if !Valid(text) {
+		if !json.Valid(text) {
 			for range Elements(text) { // must end, and not panic
 			}
 			return

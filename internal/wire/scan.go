@@ -6,19 +6,25 @@ import (
 	"unicode/utf8"
 )
 
+// The skip functions check everything about JSON and nothing about UTF-8. That
+// is checked once for a whole text by utf8.Valid, which passes ASCII at memory
+// speed; JSON's own characters are all ASCII, so the two checks are independent.
+
 // maxDepth is how many arrays and objects may be open at once: the bound of
 // encoding/json, so that both give the same verdict.
 const maxDepth = 10000
 
 // invalid is what a skip function returns instead of an index when the text is
-// not JSON or not UTF-8.
+// not JSON.
 const invalid = -1
 
 // Valid reports whether b is one JSON value, white space around it allowed, in
 // valid UTF-8.
 func Valid(b []byte) bool {
-	return atEnd(b, skipValue(b, skipSpace(b, 0), 0))
+	return utf8.Valid(b) && isJSON(b)
 }
+
+func isJSON(b []byte) bool { return atEnd(b, skipValue(b, skipSpace(b, 0), 0)) }
 
 // atEnd reports whether only white space is left at i.
 func atEnd(b []byte, i int) bool {
@@ -144,49 +150,46 @@ const (
 )
 
 // skipString returns the index after the string token that starts with the
-// quote at i. Payloads are mostly long strings, so plain stretches are passed
-// eight bytes at a time.
+// quote at i. Payloads are mostly long strings, so what is plain in them is
+// passed eight bytes at a time.
 func skipString(b []byte, i int) int {
 	i++
-	for {
-		i = skipPlain(b, i)
-		if i >= len(b) {
-			return invalid
+	for i < len(b) {
+		if i+8 <= len(b) {
+			special := specialBytes(binary.LittleEndian.Uint64(b[i:]))
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) / 8
 		}
 		switch c := b[i]; {
 		case c == '"':
 			return i + 1
 		case c == '\\':
-			i = skipEscape(b, i)
-		case c >= utf8.RuneSelf:
-			i = skipRunes(b, i)
-		default:
-			return invalid // a bare control character
-		}
-		if i == invalid {
+			if i = skipEscape(b, i); i == invalid {
+				return invalid
+			}
+		case c < ' ':
 			return invalid
+		default: // among the last seven bytes
+			i++
 		}
 	}
+	return invalid
 }
 
-// skipPlain returns the index of the first byte at or after i that is a quote,
-// a backslash, a control character or not ASCII.
+// specialBytes sets the high bit of the bytes in x that are a quote, a
+// backslash or a control character; only the lowest one set can be relied on.
 //
-// In each of the eight bytes a subtraction sets the high bit when the byte was
-// too small; a borrow into the next byte can only come from a byte that is
-// itself marked, so the lowest mark is always true.
-func skipPlain(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		marks := (x | (x - everyOne*' ') | (x ^ everyOne*'"' - everyOne) | (x ^ everyOne*'\\' - everyOne)) & everyHigh
-		if marks != 0 {
-			return i + bits.TrailingZeros64(marks)/8
-		}
-	}
-	for i < len(b) && b[i] >= ' ' && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {
-		i++
-	}
-	return i
+// Each subtraction sets the high bit of a byte that was too small for it. It
+// borrows from the next byte only where it set one, so nothing below the first
+// true mark is wrong. Bytes that had the high bit before are not ASCII.
+func specialBytes(x uint64) uint64 {
+	control := x - everyOne*' '
+	quote := x ^ everyOne*'"' - everyOne
+	backslash := x ^ everyOne*'\\' - everyOne
+	return (control | quote | backslash) &^ x & everyHigh
 }
 
 // skipEscape returns the index after the escape sequence whose backslash is at i.
@@ -207,17 +210,4 @@ func skipEscape(b []byte, i int) int {
 
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
-// skipRunes passes a stretch of characters beyond ASCII, which must be valid
-// UTF-8.
-func skipRunes(b []byte, i int) int {
-	for i < len(b) && b[i] >= utf8.RuneSelf {
-		r, size := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && size == 1 {
-			return invalid
-		}
-		i += size
-	}
-	return i
 }

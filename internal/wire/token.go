@@ -10,7 +10,7 @@ import (
 // StringValue decodes a JSON string token. Lone surrogates become U+FFFD, as in
 // encoding/json. It says false when raw is anything else.
 func StringValue(raw []byte) (string, bool) {
-	if !isString(raw) || skipString(raw, 0) != len(raw) {
+	if !isString(raw) || skipString(raw, 0) != len(raw) || !utf8.Valid(raw) {
 		return "", false
 	}
 	return string(unquote(raw)), true

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,21 +53,21 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-// FuzzSkipPlain checks the eight-at-a-time search against one byte at a time.
-func FuzzSkipPlain(f *testing.F) {
-	f.Add([]byte("abcdefgh\x1fijk\""), 0)
-	f.Add([]byte("!!!!!!!!!!!!!!!!\x80!!!!!!!\\"), 3)
-	f.Add([]byte("#####\x21#####]]]]]\x20\x00"), 1)
-	f.Fuzz(func(t *testing.T, b []byte, from int) {
-		if from < 0 || from > len(b) {
-			t.Skip()
+// FuzzSpecialBytes checks the search among eight bytes against looking at each.
+func FuzzSpecialBytes(f *testing.F) {
+	for _, s := range []string{"abcdefgh", "!!!\"!!!!", "\x1f\x20\x80\xff\\aaa", "\xa2\xdc\x9f\x21\x23\x5b\x5d\x7f", "#\x00\"\\\x01\x02aa"} {
+		f.Add(binary.LittleEndian.Uint64([]byte(s)))
+	}
+	f.Fuzz(func(t *testing.T, x uint64) {
+		want := 8
+		for i, c := range binary.LittleEndian.AppendUint64(nil, x) {
+			if c < ' ' || c == '"' || c == '\\' {
+				want = i
+				break
+			}
 		}
-		want := from
-		for want < len(b) && b[want] >= ' ' && b[want] < 0x80 && b[want] != '"' && b[want] != '\\' {
-			want++
-		}
-		if got := skipPlain(b, from); got != want {
-			t.Fatalf("skipPlain(%q, %d) = %d, want %d", b, from, got, want)
+		if got := bits.TrailingZeros64(specialBytes(x)) / 8; got != want {
+			t.Fatalf("specialBytes(%#016x): the first is %d, want %d", x, got, want)
 		}
 	})
 }
