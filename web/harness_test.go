@@ -1,0 +1,318 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"zcodehub/auth"
+	"zcodehub/hub"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// address is what clients of the harness call the hub.
+const address = "hub.example.org"
+
+// harness is a server on an in-memory listener, or on whatever listener a test gives it.
+type harness struct {
+	t      *testing.T
+	hub    *fakeHub
+	server *Server
+	keys   *auth.Keys
+	log    *syncBuffer
+	pipes  *pipeListener
+	http   *http.Client
+	stop   func() // ends Serve and waits for it
+}
+
+func newHarness(t *testing.T, listeners ...net.Listener) *harness {
+	t.Helper()
+	h := &harness{t: t, hub: newFakeHub(), log: &syncBuffer{}, pipes: newPipeListener()}
+	keys, err := auth.LoadKeys(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge, err := auth.NewEdge(auth.EdgeConfig{PublicURL: "http://" + address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.keys = keys
+	h.server, err = New(Options{
+		Hub: h.hub, Keys: keys, Tickets: new(auth.Tickets), Edge: edge, Registry: prometheus.NewRegistry(),
+		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return h.pipes.dial(ctx) }}
+	h.http = &http.Client{Transport: transport}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- h.server.Serve(ctx, append(listeners, h.pipes)...) }()
+	h.stop = sync.OnceFunc(func() {
+		transport.CloseIdleConnections()
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return h
+}
+
+// bubble runs a test on the fake clock with a harness that has ended at its end.
+func bubble(t *testing.T, test func(t *testing.T, h *harness)) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		defer h.stop()
+		test(t, h)
+	})
+}
+
+func (h *harness) token(g auth.Grant) string {
+	h.t.Helper()
+	if g.Name == "" {
+		g.Name = "phone"
+	}
+	if g.Role == "" {
+		g.Role = auth.RoleOperator
+	}
+	token, _, err := h.keys.Mint(g, time.Now())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return token
+}
+
+func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
+// dial opens a WebSocket as a client would.
+func (h *harness) dial(query string, header http.Header) (*websocket.Conn, *http.Response, error) {
+	return websocket.Dial(context.Background(), "ws://"+address+"/ws"+query, &websocket.DialOptions{HTTPClient: h.http, HTTPHeader: header})
+}
+
+// connect opens a WebSocket with a token of its own, and returns both ends.
+func (h *harness) connect(g auth.Grant) (*websocket.Conn, *fakeClient) {
+	h.t.Helper()
+	ws, _, err := h.dial("", bearer(h.token(g)))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return ws, <-h.hub.attached
+}
+
+// rawConnect opens a WebSocket and returns the bare connection, for peers that misbehave. Nothing reads from it.
+func (h *harness) rawConnect() (net.Conn, *fakeClient) {
+	h.t.Helper()
+	conn, err := h.pipes.dial(context.Background())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.upgrade(conn)
+	return conn, <-h.hub.attached
+}
+
+func (h *harness) upgrade(conn net.Conn) {
+	h.t.Helper()
+	request := "GET /ws HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: Bearer " + h.token(auth.Grant{}) + "\r\n\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		h.t.Fatal(err)
+	}
+	var answer []byte
+	for b := make([]byte, 1); !bytes.HasSuffix(answer, []byte("\r\n\r\n")); answer = append(answer, b...) {
+		if _, err := io.ReadFull(conn, b); err != nil {
+			h.t.Fatalf("handshake: %v after %q", err, answer)
+		}
+	}
+	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 101 ")) {
+		h.t.Fatalf("handshake answered %q", answer)
+	}
+}
+
+func (h *harness) request(method, path string, header http.Header) (int, http.Header, string) {
+	h.t.Helper()
+	r, err := http.NewRequest(method, "http://"+address+path, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for name, values := range header {
+		r.Header[name] = values
+		if name == "Host" {
+			r.Host = values[0]
+		}
+	}
+	response, err := h.http.Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(body)
+}
+
+// wantClose reads until the connection ends and checks its close code.
+func wantClose(t *testing.T, ws *websocket.Conn, want int) {
+	t.Helper()
+	for {
+		_, _, err := ws.Read(context.Background())
+		if err == nil {
+			continue
+		}
+		if got := int(websocket.CloseStatus(err)); got != want {
+			t.Errorf("closed with %d (%v), want %d", got, err, want)
+		}
+		return
+	}
+}
+
+// fakeHub takes every client and lets the test play the hub.
+type fakeHub struct {
+	attached chan *fakeClient
+
+	mu      sync.Mutex
+	open    []*fakeClient
+	closing bool
+	drained func() // called by Drain before it closes the clients
+}
+
+func newFakeHub() *fakeHub { return &fakeHub{attached: make(chan *fakeClient, 1000)} }
+
+func (f *fakeHub) Attach(info hub.ClientInfo, sink hub.Sink) (Client, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closing {
+		return nil, hub.ErrClosing
+	}
+	c := &fakeClient{info: info, sink: sink, frames: make(chan []byte, 1000), detached: make(chan struct{})}
+	f.open = append(f.open, c)
+	f.attached <- c
+	return c, nil
+}
+
+func (f *fakeHub) Ready() (bool, string) { return true, "ready" }
+
+func (f *fakeHub) Status() hub.Status { return hub.Status{Version: "test"} }
+
+func (f *fakeHub) Drain(reason string, retryAfter time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closing = true
+	if f.drained != nil {
+		f.drained()
+	}
+	for _, c := range f.open {
+		c.sink.CloseSoon(CloseGoingAway, reason)
+	}
+}
+
+type fakeClient struct {
+	info     hub.ClientInfo
+	sink     hub.Sink
+	frames   chan []byte
+	detached chan struct{}
+}
+
+func (c *fakeClient) Handle(frame []byte) { c.frames <- frame }
+func (c *fakeClient) Detach()             { close(c.detached) }
+func (c *fakeClient) ID() string          { return "c1" }
+
+// textFrame is a server frame as the hub prebuilds it.
+func textFrame(text string) []byte {
+	if len(text) < 126 {
+		return append([]byte{0x81, byte(len(text))}, text...)
+	}
+	if len(text) < 1<<16 {
+		return append([]byte{0x81, 126, byte(len(text) >> 8), byte(len(text))}, text...)
+	}
+	n := len(text)
+	return append([]byte{0x81, 127, 0, 0, 0, 0, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, text...)
+}
+
+// clientFrame is a frame of a client, masked with the key zero.
+func clientFrame(first byte, payload string) []byte {
+	n := len(payload)
+	var head []byte
+	switch {
+	case n < 126:
+		head = []byte{first, 0x80 | byte(n)}
+	case n < 1<<16:
+		head = []byte{first, 0x80 | 126, byte(n >> 8), byte(n)}
+	default:
+		head = []byte{first, 0x80 | 127, 0, 0, 0, 0, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+	}
+	return append(append(head, 0, 0, 0, 0), payload...)
+}
+
+// pipeListener accepts in-memory connections.
+type pipeListener struct {
+	conns  chan net.Conn // never closed
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, errors.New("connection refused")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return address }
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

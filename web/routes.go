@@ -1,0 +1,120 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// routes is the one router of all listeners. The order of the outer layers matters: what is refused is logged and
+// counted too, and nothing looks at a credential before host and origin are known to be right.
+func (s *Server) routes() (http.Handler, error) {
+	r := chi.NewRouter()
+	r.Use(s.observe, s.protect, middleware.GetHead)
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, "not_found", "there is nothing here")
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "this method is not served here")
+	})
+	r.Get("/ws", s.serveWS)
+	r.Get("/healthz", s.health)
+	r.Get("/readyz", s.readiness)
+	r.Get("/metrics", s.serveMetrics)
+	r.Route("/api", func(r chi.Router) {
+		r.Use(limitBody)
+		r.Post("/login", s.login)
+		r.Post("/logout", s.logout)
+		r.Post("/tickets", s.issueTicket)
+		r.Get("/status", s.status)
+		r.Post("/token/create", s.createToken)
+	})
+	return r, s.mountPage(r)
+}
+
+// protect checks host and origin and sets the headers that keep browsers strict. The local socket is out of reach of
+// browsers, and its clients make up a host name.
+func (s *Server) protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secure(w.Header())
+		if !isLocal(r) {
+			if err := s.edge.CheckHost(r); err != nil {
+				s.log.Debug("host refused", "error", err)
+				s.refuse(w, r, refusal{http.StatusMisdirectedRequest, "host", "this host name is not served here; allow it with --allow-host or --public-url"})
+				return
+			}
+			if err := s.edge.CheckOrigin(r); err != nil {
+				s.log.Debug("origin refused", "error", err)
+				s.refuse(w, r, refusal{http.StatusForbidden, "origin", "this origin may not use the hub"})
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// secure sets what holds for every answer; pages add their content policy.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// observe counts and logs every request. Query strings and headers may carry credentials and are never logged.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
+		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		next.ServeHTTP(recorder, r)
+		route := chi.RouteContext(r.Context()).RoutePattern()
+		if route == "" || recorder.Status() == http.StatusNotFound {
+			route = "other"
+		}
+		s.metrics.request(route, recorder.Status())
+		s.log.Debug("http", "method", bounded(r.Method), "path", bounded(r.URL.Path), "status", recorder.Status(),
+			"bytes", recorder.BytesWritten(), "duration", time.Since(started), "remote", remoteAddr(r))
+	})
+}
+
+// bounded keeps hostile requests from filling the log.
+func bounded(s string) string {
+	const enough = 200
+	if len(s) > enough {
+		return s[:enough] + "…"
+	}
+	return s
+}
+
+func limitBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // the client may be gone
+}
+
+// errorBody is the answer to everything that failed.
+type errorBody struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	var body errorBody
+	body.Error.Code, body.Error.Message = code, message
+	writeJSON(w, status, body)
+}

@@ -1,0 +1,96 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/coder/websocket"
+
+	"zcodehub/auth"
+	"zcodehub/hub"
+)
+
+// subprotocol may be offered by clients; it changes nothing.
+const subprotocol = "zcode-hub.v1"
+
+// serveWS turns a request into a connection and returns: the connection lives on in its own goroutine, so that the
+// request and its buffers can go.
+func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
+	info, no := s.checkHandshake(r)
+	if no != nil {
+		s.refuse(w, r, *no)
+		return
+	}
+	if !s.admit() {
+		s.refuse(w, r, refusal{http.StatusServiceUnavailable, "closing", "the hub is shutting down"})
+		return
+	}
+	c := newConn(s)
+	ws, err := websocket.Accept(&lender{w, c}, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{subprotocol},
+		InsecureSkipVerify: true, // the origin was checked by protect, by stricter rules
+		CompressionMode:    websocket.CompressionDisabled,
+		OnPingReceived:     c.pinged,
+	})
+	if err != nil {
+		s.metrics.refused.WithLabelValues("handshake").Inc()
+		s.log.Debug("handshake failed", "error", err)
+		s.leave(c)
+		return
+	}
+	ws.SetReadLimit(s.maxMessage)
+	c.ws = ws
+	s.enter(c)
+	c.startTimers(info.Principal.ExpiresAt)
+	c.attach(info)
+	go func() {
+		defer s.leave(c)
+		c.run()
+	}()
+}
+
+// checkHandshake decides who connects and how. The ticket is redeemed last: it is good for one try only.
+func (s *Server) checkHandshake(r *http.Request) (hub.ClientInfo, *refusal) {
+	query := r.URL.Query()
+	switch {
+	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		return hub.ClientInfo{}, &refusal{http.StatusUpgradeRequired, "not_websocket", "this address speaks WebSocket only"}
+	case query.Has("token"):
+		return hub.ClientInfo{}, &refusal{http.StatusBadRequest, "token_in_url", "a token does not belong in a URL, where logs keep it: send Authorization: Bearer, or get a ticket from POST /api/tickets"}
+	}
+	profile, err := auth.ParseProfile(query.Get("profile"))
+	if query.Get("profile") != "" && err != nil {
+		return hub.ClientInfo{}, &refusal{http.StatusBadRequest, "profile", err.Error()}
+	}
+	p, ok := s.socketPrincipal(r)
+	if !ok {
+		return hub.ClientInfo{}, &unauthorized
+	}
+	if profile == "" {
+		profile = p.DefaultProfile()
+	}
+	if !p.Allows(profile) {
+		return hub.ClientInfo{}, &refusal{http.StatusForbidden, "profile", "the token does not allow the profile " + string(profile)}
+	}
+	return hub.ClientInfo{Principal: p, Profile: profile, RemoteAddr: remoteAddr(r), UserAgent: bounded(r.UserAgent())}, nil
+}
+
+// attach joins the connection to the hub. A hub that is closing takes nobody: the connection closes with that code.
+func (c *conn) attach(info hub.ClientInfo) {
+	client, err := c.server.hub.Attach(info, c)
+	if err != nil {
+		c.client = nobody{}
+		c.CloseSoon(CloseGoingAway, "the hub is shutting down")
+		return
+	}
+	c.client = client
+	c.server.log.Info("client connected", "connection", client.ID(), "name", info.Principal.Name, "device", info.Principal.Device,
+		"profile", info.Profile, "remote", info.RemoteAddr)
+}
+
+// nobody stands in for a client that the hub did not take.
+type nobody struct{}
+
+func (nobody) Handle([]byte) {}
+func (nobody) Detach()       {}
+func (nobody) ID() string    { return "" }
