@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"zcodehub/auth"
+)
+
+// demoTokenTTL is how long the printed link works: long enough to fetch the phone, short enough to forget about it.
+const demoTokenTTL = time.Hour
+
+func newDemoCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the hub with a simulated app-server and print a link to it",
+		Long: `Run the hub with a simulated app-server and print a link that signs a browser in.
+
+Nothing is kept: unless --data-dir says otherwise, the data directory is a temporary one. A configuration file is read
+only if --config names it.`,
+		Args: cobra.NoArgs,
+		RunE: a.body(func(cmd *cobra.Command, _ []string) error {
+			c, err := loadConfig(cmd.Flags(), a.environ, "") // the user's own file is about another hub
+			if err != nil {
+				return err
+			}
+			return demo(cmd.Context(), a, c)
+		}),
+	}
+	addFlags(cmd.Flags(), a.environ, func(s *setting) bool { return forServing(s) && !forAppServer(s) })
+	return cmd
+}
+
+// forAppServer says of a setting that it is about a real app-server, which a demo has not.
+func forAppServer(s *setting) bool {
+	return s.key == "app-server" || strings.HasPrefix(s.key, "provider.")
+}
+
+func demo(ctx context.Context, a *app, c *config) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c.Provider = providerConfig{}
+	if c.origin["data-dir"] == "default" {
+		if c.DataDir, err = os.MkdirTemp("", "hub-demo-"); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(c.DataDir) }()
+	}
+	if c.origin["listen"] == "default" && taken(c.Listen) {
+		c.Listen = "127.0.0.1:0" // beside a hub that serves, a demo still works
+	}
+	if c.origin["log-level"] == "default" {
+		c.LogLevel = "warn" // or the link scrolls away
+	}
+	return serve(ctx, a, c, []string{self, "simulate"}, func(keys *auth.Keys, url string) error {
+		return announceDemo(a, c, keys, url)
+	})
+}
+
+func taken(address string) bool {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return true
+	}
+	return listener.Close() != nil
+}
+
+// announceDemo prints how to get in. The token stands in the link's fragment, which browsers send to no server; the
+// page takes it out of the address bar.
+func announceDemo(a *app, c *config, keys *auth.Keys, url string) error {
+	token, _, err := keys.Mint(auth.Grant{Name: "demo", Role: "admin", TTL: demoTokenTTL}, time.Now())
+	if err != nil {
+		return err
+	}
+	link := strings.TrimSuffix(url, "/") + "/#token=" + token
+	if _, err := fmt.Fprintf(a.out, "\nhub demo: a simulated app-server; nothing is kept and no model is asked.\n\n"+
+		"  hub   %s\n  link  %s\n        (signs a browser in; works for %s)\n\n", url, link, shortDuration(demoTokenTTL)); err != nil {
+		return err
+	}
+	if err := printQR(a.out, link); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "\nOpen the link, create a session and send it one of: help, ask, question, plan, burst 200.\n"+
+		"Open the link in a second window too: both see who answered.\n\n"+
+		"  %[1]s status --data-dir %[2]s\n"+
+		"  %[1]s token create --role viewer --name laptop --data-dir %[2]s\n\nCtrl-C ends the demo.\n", programName(), c.DataDir)
+	return err
+}
+
+// programName is how the user starts this program again; `go run` builds it where it cannot be found later.
+func programName() string {
+	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") {
+		return "go run ./cmd/hub"
+	}
+	return os.Args[0]
+}

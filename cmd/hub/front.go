@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"zcodehub/auth"
+	"zcodehub/hub"
+	"zcodehub/web"
+)
+
+// front is everything that runs while the hub serves: the hub, its edge and their listeners.
+type front struct {
+	config    *config
+	hub       *hub.Hub
+	edge      *web.Server
+	listeners []net.Listener // of the edge: for clients, and the local socket
+	metrics   net.Listener   // nil without --metrics-listen
+	log       *slog.Logger
+	url       string // where clients find the hub
+
+	running  sync.WaitGroup
+	stopEdge context.CancelFunc // set by start
+	edgeGone chan struct{}      // closed when the edge has let go of all clients
+}
+
+// newFront opens all listeners, so that a port that is taken is known before the app-server is started.
+func newFront(c *config, h *hub.Hub, keys *auth.Keys, registry *prometheus.Registry, log *slog.Logger) (*front, error) {
+	edge, err := newEdge(c, h, keys, registry, log)
+	if err != nil {
+		return nil, err
+	}
+	f := &front{config: c, hub: h, edge: edge, log: log, edgeGone: make(chan struct{})}
+	if err := f.listen(); err != nil {
+		f.closeListeners()
+		return nil, err
+	}
+	return f, nil
+}
+
+func newEdge(c *config, h *hub.Hub, keys *auth.Keys, registry *prometheus.Registry, log *slog.Logger) (*web.Server, error) {
+	origins, err := auth.NewEdge(c.edge(keys.Instance()))
+	if err != nil {
+		return nil, err
+	}
+	return web.New(web.Options{
+		Hub:             web.ForHub(h),
+		Keys:            keys,
+		Tickets:         new(auth.Tickets),
+		Edge:            origins,
+		Registry:        registry,
+		Log:             log,
+		MaxMessageBytes: c.MaxMessageBytes,
+		DrainTimeout:    c.DrainTimeout / 4, // asked twice of the edge; the rest is for the app-server to end
+	})
+}
+
+func (f *front) listen() error {
+	clients, err := net.Listen("tcp", f.config.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	f.listeners = append(f.listeners, clients)
+	f.url = listenURL(f.config.PublicURL, clients.Addr())
+	local, err := web.ListenLocal(f.config.DataDir, f.log)
+	if err != nil {
+		return err
+	}
+	f.listeners = append(f.listeners, local)
+	if f.config.MetricsListen == "" {
+		return nil
+	}
+	if f.metrics, err = net.Listen("tcp", f.config.MetricsListen); err != nil {
+		return fmt.Errorf("--metrics-listen: %w", err)
+	}
+	return nil
+}
+
+func (f *front) closeListeners() {
+	for _, listener := range f.listeners {
+		_ = listener.Close()
+	}
+}
+
+// start runs the hub and its edge until drain. What ends before that sends one error, nil too, and ends the hub.
+func (f *front) start(hubContext context.Context) <-chan error {
+	edgeContext, stopEdge := context.WithCancel(context.Background())
+	f.stopEdge = stopEdge
+	ended := make(chan error, 3) // one for each below, never closed
+	f.running.Go(func() { ended <- f.hub.Run(hubContext) })
+	f.running.Go(func() {
+		defer close(f.edgeGone)
+		ended <- f.edge.Serve(edgeContext, f.listeners...)
+	})
+	f.running.Go(func() { watchdog(edgeContext, f.log, f.alive) })
+	if f.metrics != nil {
+		f.running.Go(func() { ended <- f.serveMetrics(edgeContext) })
+	}
+	return ended
+}
+
+// serveMetrics answers every path: whoever was given this address wants the metrics.
+func (f *front) serveMetrics(ctx context.Context) error {
+	server := &http.Server{
+		Handler:           f.edge.MetricsHandler(),
+		ReadHeaderTimeout: localTimeout,
+		ErrorLog:          slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(f.metrics); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// alive asks over the local socket for what needs the edge, a connection and the hub's locks.
+func (f *front) alive() error {
+	return newLocalHub(f.config.DataDir).call(http.MethodGet, "/api/status", nil, nil)
+}
+
+// drain lets the clients go first, then stops the app-server; returns when nothing runs any more.
+func (f *front) drain(stopHub context.CancelFunc) {
+	f.stopEdge()
+	<-f.edgeGone
+	stopHub()
+	f.running.Wait()
+}

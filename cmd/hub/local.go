@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"zcodehub/web"
+)
+
+// errNotRunning means that nobody listens on the data dir's socket.
+var errNotRunning = errors.New("no hub runs on this data directory")
+
+// localTimeout bounds a question to the hub on this machine: it answers from memory, so longer means that it hangs.
+const localTimeout = 5 * time.Second
+
+// localHub talks HTTP to the hub that runs on a data dir, through its socket.
+type localHub struct {
+	dataDir string
+	client  *http.Client
+}
+
+func newLocalHub(dataDir string) *localHub {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", filepath.Join(dataDir, web.SocketName))
+	}
+	return &localHub{
+		dataDir: dataDir,
+		client: &http.Client{
+			Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
+			Timeout:   localTimeout,
+		},
+	}
+}
+
+// call sends a request (a JSON body if in is not nil) and decodes a good answer into out (if that is not nil).
+func (l *localHub) call(method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		encoded, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequest(method, "http://localhost"+path, body)
+	if err != nil {
+		return err
+	}
+	if in != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := l.client.Do(request)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w: %s", errNotRunning, l.dataDir)
+	}
+	if err != nil {
+		return fmt.Errorf("the hub on %s does not answer: %w", l.dataDir, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode/100 != 2 {
+		return refusal(response)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(response.Body).Decode(out)
+}
+
+// maxRefusal is more than any error sentence of the hub needs.
+const maxRefusal = 4 << 10
+
+func refusal(response *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+	var said struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(body, &said) == nil && said.Error.Message != "" {
+		return fmt.Errorf("the hub refused: %s", said.Error.Message)
+	}
+	return fmt.Errorf("the hub answered %s: %s", response.Status, bytes.TrimSpace(body))
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"zcodehub/auth"
+	"zcodehub/hub"
+)
+
+func newServeCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the hub",
+		Args:  cobra.NoArgs,
+		RunE: a.configured(func(cmd *cobra.Command, c *config) error {
+			command, err := findAppServer(c, a.environ)
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), a, c, command, nil)
+		}),
+	}
+	addFlags(cmd.Flags(), a.environ, forServing)
+	return cmd
+}
+
+// serve runs a hub from start to end. It returns nil after a clean drain. announce (may be nil) is called once the
+// hub listens.
+//
+// Start: data dir and its lock, keys, hub, listeners, app-server, ready. The end is the same backwards.
+func serve(ctx context.Context, a *app, c *config, command []string, announce func(*auth.Keys, string) error) error {
+	log := newLogger(a.err, c)
+	signals := make(chan os.Signal, 2) // a second one may come before the first is looked at
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	dir, err := openDataDir(c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	keys, err := auth.LoadKeys(dir.path)
+	if err != nil {
+		return err
+	}
+	h, registry, err := newHub(a, c, command, keys, log)
+	if err != nil {
+		return err
+	}
+	front, err := newFront(c, h, keys, registry, log)
+	if err != nil {
+		return err
+	}
+	return front.run(ctx, signals, func() error {
+		log.Info("hub listens", "url", front.url, "instance", keys.Instance(), "dataDir", dir.path, "version", readBuild().version)
+		if announce == nil {
+			return nil
+		}
+		return announce(keys, front.url)
+	})
+}
+
+// newHub makes the hub, which checks that the app-server can be started.
+func newHub(a *app, c *config, command []string, keys *auth.Keys, log *slog.Logger) (*hub.Hub, *prometheus.Registry, error) {
+	environ, err := childEnviron(c, command, a.environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	h, err := hub.New(hub.Options{
+		AppServer:       command,
+		Dir:             c.Cwd,
+		Env:             environ,
+		DataDir:         c.DataDir,
+		InstanceID:      keys.Instance(),
+		InstanceName:    c.Name,
+		Version:         readBuild().version,
+		CallTimeout:     c.CallTimeout,
+		MaxMessageBytes: c.MaxMessageBytes,
+		RateLimit:       c.RateLimit,
+		RateBurst:       int(c.RateBurst),
+		Log:             log,
+		Registerer:      registry,
+	})
+	if err != nil {
+		return nil, nil, faultf("%v", err) // what New looks at is the configuration
+	}
+	return h, registry, nil
+}
+
+var (
+	errForced       = errors.New("stopped by a second signal before the drain was over")
+	errDrainTimeout = errors.New("the drain took longer than --drain-timeout")
+)
+
+// run serves until a signal, ctx or a failure, then drains. Both a second signal and --drain-timeout cut the drain
+// short: the process then ends with its app-server still stopping, which the parent-death signal and the sweep at the
+// next start take care of.
+func (f *front) run(ctx context.Context, signals <-chan os.Signal, ready func() error) error {
+	hubContext, stopHub := context.WithCancel(context.Background())
+	defer stopHub()
+	ended := f.start(hubContext)
+
+	err := f.becomeReady(ready)
+	if err == nil {
+		err = f.wait(ctx, signals, ended)
+	}
+	f.log.Info("draining", "timeout", f.config.DrainTimeout)
+	tellSystemd(f.log, daemon.SdNotifyStopping)
+	f.removeReadyFile()
+
+	drained := make(chan struct{})
+	go func() { // outlives run only when the process is about to end
+		defer close(drained)
+		f.drain(stopHub)
+	}()
+	select {
+	case <-drained:
+		f.log.Info("stopped")
+		return err
+	case <-signals:
+		return errors.Join(err, errForced)
+	case <-time.After(f.config.DrainTimeout):
+		return errors.Join(err, errDrainTimeout)
+	}
+}
+
+func (f *front) becomeReady(ready func() error) error {
+	if err := ready(); err != nil {
+		return err
+	}
+	if f.config.ReadyFile != "" {
+		content, _ := json.Marshal(map[string]any{"url": f.url, "pid": os.Getpid()}) // a string and a number
+		if err := writeFileAtomic(f.config.ReadyFile, append(content, '\n')); err != nil {
+			return fmt.Errorf("ready file: %w", err)
+		}
+	}
+	tellSystemd(f.log, daemon.SdNotifyReady)
+	return nil
+}
+
+func (f *front) removeReadyFile() {
+	if f.config.ReadyFile != "" {
+		_ = os.Remove(f.config.ReadyFile) // may never have been written
+	}
+}
+
+func (f *front) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan error) error {
+	select {
+	case s := <-signals:
+		f.log.Info("stopping", "signal", s.String())
+		return nil
+	case <-ctx.Done():
+		return nil
+	case err := <-ended:
+		if err == nil {
+			err = errors.New("a part of the hub ended by itself")
+		}
+		return err
+	}
+}
+
+// listenURL is the address to open for a listener: the public one, else the one it got, with a name for "everywhere".
+func listenURL(publicURL string, address net.Addr) string {
+	if publicURL != "" {
+		return publicURL
+	}
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return "http://" + address.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"zcodehub/auth"
+)
+
+func newTokenCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make and inspect tokens",
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(newTokenCreateCommand(a), newTokenInspectCommand(a))
+	return cmd
+}
+
+// tokenRequest is what was asked for, and the body of POST /api/token/create on the local socket.
+type tokenRequest struct {
+	Name       string         `json:"name"`
+	Role       auth.Role      `json:"role"`
+	Sessions   []string       `json:"sessions"`
+	Workspaces []string       `json:"workspaces"`
+	Profiles   []auth.Profile `json:"profiles"`
+	TTLSeconds int64          `json:"ttlSeconds"`
+}
+
+func newTokenCreateCommand(a *app) *cobra.Command {
+	var grant auth.Grant
+	var role string
+	var profiles []string
+	cmd := &cobra.Command{
+		Use:   "create --role ROLE --name NAME",
+		Short: "Print a new token on standard output",
+		Long: `Print a new token on standard output, and nothing else.
+
+Roles: viewer looks; approver also answers questions of the agent; operator also prompts, stops and changes settings;
+admin may do everything. A token limited to sessions or workspaces knows of no others.`,
+		Example: `  hub token create --role approver --name phone --ttl 12h
+  hub token create --role viewer --name wall --session sess_1 > token.txt`,
+		Args: cobra.NoArgs,
+		RunE: a.configured(func(_ *cobra.Command, c *config) error {
+			if err := parseGrant(&grant, role, profiles); err != nil {
+				return err
+			}
+			token, err := createToken(c.DataDir, grant)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, token)
+			return err
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&role, "role", "", "viewer, approver, operator or admin")
+	f.StringVar(&grant.Name, "name", "", "who or what will hold the token")
+	f.StringSliceVar(&grant.Sessions, "session", nil, "limit it to this session (repeatable)")
+	f.StringSliceVar(&grant.Workspaces, "workspace", nil, "limit it to sessions of this workspace (repeatable)")
+	f.StringSliceVar(&profiles, "profile", nil, "allow only this profile: "+string(auth.Continuous)+" or "+string(auth.Replayable)+" (repeatable)")
+	f.DurationVar(&grant.TTL, "ttl", auth.DefaultTTL, "how long it is valid")
+	for _, required := range []string{"role", "name"} {
+		_ = cmd.MarkFlagRequired(required) // fails only for a flag that does not exist
+	}
+	completeWords(cmd, "role", "viewer", "approver", "operator", "admin")
+	completeWords(cmd, "profile", string(auth.Continuous), string(auth.Replayable))
+	return cmd
+}
+
+// createToken asks the running hub, so that what it knows of devices stays true, and does it alone when none runs.
+func createToken(dataDir string, grant auth.Grant) (string, error) {
+	var made struct {
+		Token string `json:"token"`
+	}
+	err := newLocalHub(dataDir).call(http.MethodPost, "/api/token/create", &tokenRequest{
+		Name: grant.Name, Role: grant.Role, Sessions: grant.Sessions, Workspaces: grant.Workspaces,
+		Profiles: grant.Profiles, TTLSeconds: int64(grant.TTL / time.Second),
+	}, &made)
+	if !errors.Is(err, errNotRunning) {
+		return made.Token, err
+	}
+	keys, err := auth.LoadKeys(dataDir)
+	if err != nil {
+		return "", err
+	}
+	token, _, err := keys.Mint(grant, time.Now())
+	return token, err
+}
+
+// parseGrant checks the words of the command line.
+func parseGrant(grant *auth.Grant, role string, profiles []string) error {
+	var err error
+	if grant.Role, err = auth.ParseRole(role); err != nil {
+		return faultf("%v", err)
+	}
+	if grant.TTL < time.Second {
+		return faultf("--ttl: wants a second or more, such as 24h")
+	}
+	for _, word := range profiles {
+		profile, err := auth.ParseProfile(word)
+		if err != nil {
+			return faultf("%v", err)
+		}
+		grant.Profiles = append(grant.Profiles, profile)
+	}
+	return nil
+}
+
+func newTokenInspectCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect [FILE]",
+		Short: "Show what a token says, read from a file or standard input",
+		Long: `Show what a token says, read from a file or standard input: as an argument it would show in process lists.
+The signature is not checked.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.body(func(_ *cobra.Command, args []string) error {
+			in := a.in
+			if len(args) == 1 && args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer func() { _ = f.Close() }()
+				in = f
+			}
+			token, err := io.ReadAll(io.LimitReader(in, auth.MaxTokenBytes+1))
+			if err != nil {
+				return err
+			}
+			return inspectToken(a.out, strings.TrimSpace(string(token)))
+		}),
+	}
+}
+
+func inspectToken(w io.Writer, token string) error {
+	inspection, err := auth.Inspect(token)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(inspection)
+}
