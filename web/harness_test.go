@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -189,10 +190,11 @@ type fakeHub struct {
 	mu      sync.Mutex
 	open    []*fakeClient
 	closing bool
+	state   string
 	drained func() // called by Drain before it closes the clients
 }
 
-func newFakeHub() *fakeHub { return &fakeHub{attached: make(chan *fakeClient, 1000)} }
+func newFakeHub() *fakeHub { return &fakeHub{attached: make(chan *fakeClient, 1000), state: "ready"} }
 
 func (f *fakeHub) Attach(info hub.ClientInfo, sink hub.Sink) (Client, error) {
 	f.mu.Lock()
@@ -206,17 +208,49 @@ func (f *fakeHub) Attach(info hub.ClientInfo, sink hub.Sink) (Client, error) {
 	return c, nil
 }
 
-func (f *fakeHub) Ready() (bool, string) { return true, "ready" }
+func (f *fakeHub) Ready() (bool, string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state == "ready", f.state
+}
+
+func (f *fakeHub) setState(state string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = state
+}
+
+func (f *fakeHub) onDrain(call func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drained = call
+}
+
+func (f *fakeHub) refuseAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closing = true
+}
+
+// forget leaves a client out of Drain.
+func (f *fakeHub) forget(c *fakeClient) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open = slices.DeleteFunc(f.open, func(o *fakeClient) bool { return o == c })
+}
 
 func (f *fakeHub) Status() hub.Status { return hub.Status{Version: "test"} }
 
 func (f *fakeHub) Drain(reason string, retryAfter time.Duration) {
 	f.mu.Lock()
+	drained := f.drained
+	f.mu.Unlock()
+	if drained != nil {
+		drained()
+	}
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closing = true
-	if f.drained != nil {
-		f.drained()
-	}
 	for _, c := range f.open {
 		c.sink.CloseSoon(CloseGoingAway, reason)
 	}
