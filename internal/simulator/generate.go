@@ -1,0 +1,6 @@
+package simulator
+
+import "context"
+
+// generation is a running workspace/generateText. Guarded by the loop.
+type generation struct{ cancel context.CancelFunc }

@@ -1,0 +1,242 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// turn is one execution in a session: it plays a script. Guarded by the loop.
+type turn struct {
+	// Fixed once it runs.
+	x      *session
+	id     string
+	kind   string // activeTurnKind: regular, compact
+	input  turnInput
+	script script
+	prompt string // the arguments after the script's name
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the session is free again
+
+	startedAt int64
+	user      *storedMsg
+	parent    string       // message the next assistant message answers
+	steps     int          // model requests so far
+	active    []*toolCall  // tool calls that are not finished
+	open      *interaction // what the turn waits for a human to decide
+	calls     int
+	usage     usage
+	response  string
+	failure   object // set by a script that wants turn.failed
+	phase     string // turnPhase of that failure
+}
+
+// turnInput is what starts a turn.
+type turnInput struct {
+	text        string
+	inputID     string
+	queryID     string
+	attachments []object
+	source      string // "" for a user's input; background_task, goal
+	hidden      bool   // only for the model: nobody typed it
+	silent      bool   // no state.updated: it is not a prompt of a client
+	endReason   string // state.updated reason at the end; "" means prompt_completed or prompt_failed
+	denied      []string
+}
+
+// script is what the simulated model does with an input.
+type script func(*turn)
+
+// errStopped is why a turn ends before its script does.
+var errStopped = errors.New("stopped by the client")
+
+// newTurn makes x busy; run has to follow.
+func (x *session) newTurn(in turnInput, kind string, play script, prompt string) *turn {
+	if in.queryID == "" {
+		in.queryID = "query_" + x.ids.uuid()
+	}
+	t := &turn{x: x, id: "turn_" + x.ids.uuid(), kind: kind, input: in, script: play, prompt: prompt, done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancelCause(x.s.ctx)
+	x.turn = t
+	x.s.begin()
+	return t
+}
+
+// run plays the turn from its first event to its last. The loop is held.
+func (t *turn) run() {
+	x := t.x
+	defer x.s.end()
+	t.startedAt = x.s.clock.now()
+	t.begin()
+	x.save()
+	t.script(t)
+	t.finish()
+}
+
+func (t *turn) begin() {
+	x := t.x
+	x.LastError = nil
+	x.UpdatedAt = t.startedAt
+	x.events.forgetStream(lastTurn(x.Messages))
+	x.batch.reset()
+	if x.Title == "" && !t.input.hidden {
+		title := firstInputTitle(t.input.text)
+		x.emit("session.titleUpdated", object{"previousTitle": x.Title, "source": "first_input", "title": title})
+		x.Title, x.TitleSource = title, "first_input"
+	}
+	t.user = x.newMessage("user", "")
+	t.user.Hidden, t.user.Source = t.input.hidden, t.input.source
+	x.newPart(t.user, "text").Text = t.input.text
+	for _, a := range t.input.attachments {
+		x.newPart(t.user, "file").File = a
+	}
+	t.parent = t.user.ID
+	started := object{"turnNumber": x.Turns, "input": t.input.text, "messageId": t.user.ID,
+		"foregroundExecutionId": fmt.Sprintf("runtime_command_%d", x.Turns+1), "queryId": t.input.queryID}
+	if t.input.inputID != "" {
+		started["inputId"] = t.input.inputID
+	}
+	if t.input.source != "" {
+		started["inputSource"] = t.input.source
+	}
+	if t.input.hidden {
+		started["inputVisibility"] = "model-only"
+	}
+	if len(t.input.attachments) > 0 {
+		started["attachments"] = t.input.attachments
+	}
+	x.emit("turn.started", started)
+	x.Turns++
+}
+
+// finish writes the end of the turn: its event, then the state. Nothing is written when the process is going down.
+func (t *turn) finish() {
+	x := t.x
+	stopped := t.stopped()
+	x.Usage.add(t.usage)
+	x.UpdatedAt = x.s.clock.now()
+	t.closeOpenParts()
+	if t.failure != nil && !stopped {
+		x.LastError = t.failure
+	}
+	x.save()
+	if x.s.ctx.Err() == nil {
+		t.report(stopped)
+	}
+	x.turn = nil
+	t.cancel(nil)
+	close(t.done)
+	x.touch()
+	if x.evicting {
+		x.s.evict(x)
+	}
+}
+
+func (t *turn) report(stopped bool) {
+	x := t.x
+	duration := x.s.clock.now() - t.startedAt
+	reason := t.input.endReason
+	if t.failure != nil && !stopped {
+		failed := object{"error": t.failure, "turnPhase": t.phase}
+		if t.input.inputID != "" {
+			failed["inputId"] = t.input.inputID
+		}
+		x.emit("turn.failed", failed)
+		if reason == "" {
+			reason = "prompt_failed"
+		}
+	} else {
+		x.emit("turn.completed", t.completed(stopped, duration))
+		if reason == "" {
+			reason = "prompt_completed"
+		}
+	}
+	x.turn = nil // the state that clients see next is that of a free session
+	if !t.input.silent {
+		x.stateUpdated(reason, x.settings())
+	}
+}
+
+func (t *turn) completed(stopped bool, duration int64) object {
+	c := object{"response": t.response, "tokenCount": t.usage.total(), "toolCallCount": t.calls,
+		"duration": duration, "resultType": "success", "historyRoundCount": t.x.Turns}
+	if t.input.inputID != "" {
+		c["inputId"] = t.input.inputID
+	}
+	if t.steps > 0 {
+		u := t.usage
+		c["usage"] = object{"source": "provider", "modelRequestCount": u.Requests, "inputTokens": u.Input, "outputTokens": u.Output,
+			"totalTokens": u.total(), "cacheReadTokens": u.CacheRead, "cacheWriteTokens": u.CacheWrite,
+			"reasoningTokens": u.Reasoning, "webFetchRequests": 0, "webSearchRequests": 0}
+		c["cacheStats"] = object{"totalMessages": len(t.x.Messages) + systemMessages, "cachedMessages": len(t.x.Messages) + systemMessages - 1,
+			"lastCacheHit": true, "cacheReadTokens": u.CacheRead}
+	}
+	if stopped {
+		c["resultType"] = "cancelled"
+	}
+	return c
+}
+
+// stopped reports whether the turn was stopped; everything a script calls does nothing from then on.
+func (t *turn) stopped() bool { return t.ctx.Err() != nil }
+
+// pause is simulated work, see server.work.
+func (t *turn) pause(d time.Duration) bool { return t.x.s.work(t.ctx, d) }
+
+// fail makes the turn end with turn.failed.
+func (t *turn) fail(phase string, failure object) { t.phase, t.failure = phase, failure }
+
+// closeOpenParts ends what a stop left open in the conversation.
+func (t *turn) closeOpenParts() {
+	t.active = nil
+	now := t.x.s.clock.now()
+	for _, m := range t.x.Messages {
+		if m.TurnID != t.id {
+			continue
+		}
+		if m.Completed == 0 {
+			m.Completed = now
+		}
+		for _, p := range m.Parts {
+			if p.End == 0 {
+				p.End = now
+			}
+			if p.Call != nil && (p.Call.Status == "pending" || p.Call.Status == "running") {
+				p.Call.Status, p.Call.Error = "error", "Tool execution was interrupted"
+			}
+		}
+	}
+}
+
+// abortTurns stops all turns because the process ends.
+func (s *server) abortTurns() {
+	for _, x := range s.order {
+		if x.turn != nil {
+			x.turn.cancel(context.Canceled)
+		}
+	}
+	s.stopTasks()
+}
+
+func lastTurn(messages []*storedMsg) string {
+	if len(messages) == 0 {
+		return ""
+	}
+	return messages[len(messages)-1].TurnID
+}
+
+// maxTitle is the longest title taken from a first input; longer ones end in dots (recorded: 57 + "...").
+const maxTitle = 60
+
+func firstInputTitle(text string) string {
+	title := strings.Join(strings.Fields(text), " ")
+	units := utf16.Encode([]rune(title))
+	if len(units) <= maxTitle {
+		return title
+	}
+	return string(utf16.Decode(units[:maxTitle-3])) + "..."
+}
