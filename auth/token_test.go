@@ -146,7 +146,10 @@ func sign(t *testing.T, k *Keys, change func(c map[string]any, header map[string
 
 func TestOnlyAgeAloneIsExpired(t *testing.T) {
 	k := newKeys(t)
-	old := func(c map[string]any) { c["exp"] = noon.Add(-time.Hour).Unix() }
+	old := func(c map[string]any) {
+		c["iat"], c["exp"] = noon.Add(-2*time.Hour).Unix(), noon.Add(-time.Hour).Unix()
+		delete(c, "nbf")
+	}
 	tests := map[string]struct {
 		token   string
 		expired bool
