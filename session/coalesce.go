@@ -42,8 +42,8 @@ type replayable struct {
 
 	leftOut   []byte // raw sessionId of the last update left out, for a carrier
 	mergeable bool   // the last piece may take one more delta
-	likeness  []byte // of the last piece: see view.appendLikeness
-	scratch   []byte
+	likeness  []byte // of the last piece: see look
+	scratch   []byte // of the next one
 }
 
 // A piece is one message to come.
@@ -61,7 +61,8 @@ func (c *replayable) Add(from, to uint64, msg []byte) {
 		c.end = from // the first update
 	}
 	c.to = to
-	v := look(msg)
+	var v view
+	v, c.scratch = look(msg, c.scratch[:0])
 	switch v.class {
 	case classInput:
 		c.mergeable = false // what follows a tool call's input is shown below it
@@ -71,7 +72,6 @@ func (c *replayable) Add(from, to uint64, msg []byte) {
 		c.leftOut = v.sessionID
 		return
 	case classDelta:
-		c.scratch = v.appendLikeness(c.scratch[:0])
 		if c.mergeable && bytes.Equal(c.scratch, c.likeness) && c.merge(to, v) {
 			return
 		}
@@ -194,11 +194,14 @@ type view struct {
 
 func (v *view) deltaText() []byte { return v.msg[v.delta.start:v.delta.end] }
 
-func look(msg []byte) view {
+// look also appends to likeness what two deltas must have in common to be
+// merged: all of their bytes but the members that number and date them, and the
+// delta. It is of use for a delta only.
+func look(msg, likeness []byte) (view, []byte) {
 	v := view{msg: msg}
 	var ok bool
 	if v.rest, ok = splitUpdate(msg); !ok {
-		return v
+		return v, likeness
 	}
 	var eventType []byte
 	params := UpdateParams(msg)
@@ -213,7 +216,11 @@ func look(msg []byte) view {
 			v.kind = value
 		case "payload":
 			v.payload = value
+			continue
+		case "fromSeq", "seq", "eventId", "timestamp":
+			continue
 		}
+		likeness = append(likeness, params[m.Start:m.End]...)
 	}
 	switch string(eventType) {
 	case `"` + typeStreaming + `"`:
@@ -224,7 +231,11 @@ func look(msg []byte) view {
 			v.class = classProgress
 		}
 	}
-	return v
+	if v.class == classDelta {
+		likeness = append(likeness, msg[v.payload.start:v.delta.start]...)
+		likeness = append(likeness, msg[v.delta.end:v.payload.end]...)
+	}
+	return v, likeness
 }
 
 func (v *view) lookAtStreaming() {
@@ -250,22 +261,4 @@ func (v *view) lookAtStreaming() {
 			v.class = classDelta
 		}
 	}
-}
-
-// appendLikeness appends what two deltas must have in common to be merged: all
-// of their bytes but the members that number and date them, and the delta.
-func (v *view) appendLikeness(dst []byte) []byte {
-	params := UpdateParams(v.msg)
-	for m := range wire.Members(params) {
-		switch string(m.Key) {
-		case "fromSeq", "seq", "eventId", "timestamp":
-		case "payload":
-			dst = append(dst, v.msg[v.payload.start:v.delta.start]...)
-			dst = append(dst, v.msg[v.delta.end:v.payload.end]...)
-		default:
-			dst = append(dst, params[m.Start:m.End]...)
-		}
-		dst = append(dst, ',')
-	}
-	return dst
 }

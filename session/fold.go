@@ -204,8 +204,9 @@ func (f *Fold) addTool(kind string, e Event) {
 	switch kind {
 	case kindScheduled:
 		t.Status = kind
-		if input := rawOf(e.Payload, "input"); input != nil && !bytes.Contains(input, []byte(`"inputOmitted"`)) {
-			t.Input = input
+		input := rawOf(e.Payload, "input")
+		if _, omitted := wire.Get(input, "inputOmitted"); input != nil && !omitted {
+			t.Input = input // else tool_call had it
 		}
 	case kindStarted:
 		t.Status = "running"
