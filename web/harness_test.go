@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -128,20 +129,31 @@ func (h *harness) rawConnect() (net.Conn, *fakeClient) {
 
 func (h *harness) upgrade(conn net.Conn) {
 	h.t.Helper()
-	request := "GET /ws HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
-		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: Bearer " + h.token(auth.Grant{}) + "\r\n\r\n"
-	if _, err := io.WriteString(conn, request); err != nil {
+	if err := upgrade(conn, h.token(auth.Grant{})); err != nil {
 		h.t.Fatal(err)
+	}
+}
+
+// upgrade does a handshake and reads not a byte beyond it.
+func upgrade(conn net.Conn, token string) error {
+	if _, err := io.WriteString(conn, handshake(token)); err != nil {
+		return err
 	}
 	var answer []byte
 	for b := make([]byte, 1); !bytes.HasSuffix(answer, []byte("\r\n\r\n")); answer = append(answer, b...) {
 		if _, err := io.ReadFull(conn, b); err != nil {
-			h.t.Fatalf("handshake: %v after %q", err, answer)
+			return fmt.Errorf("handshake: %w after %q", err, answer)
 		}
 	}
 	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 101 ")) {
-		h.t.Fatalf("handshake answered %q", answer)
+		return fmt.Errorf("handshake answered %q", answer)
 	}
+	return nil
+}
+
+func handshake(token string) string {
+	return "GET /ws HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: Bearer " + token + "\r\n\r\n"
 }
 
 func (h *harness) request(method, path string, header http.Header) (int, http.Header, string) {

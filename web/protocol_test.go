@@ -227,9 +227,7 @@ func TestFramesSentWithTheHandshakeAreHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		early := "GET /ws HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
-			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: Bearer " + h.token(auth.Grant{}) + "\r\n\r\n" +
-			string(clientFrame(finBit|opText, "early"))
+		early := handshake(h.token(auth.Grant{})) + string(clientFrame(finBit|opText, "early"))
 		go io.WriteString(conn, early)
 		go io.Copy(io.Discard, conn)
 		client := <-h.hub.attached
