@@ -204,7 +204,7 @@ func genEvents(t *rapid.T, start uint64) []string {
 		case 0, 1, 2, 3, 4:
 			kind := rapid.SampledFrom([]string{"text_delta", "text_delta", "reasoning_delta"}).Draw(t, "kind")
 			delta := text.Draw(t, "text") + piece.Draw(t, "piece")
-			if rapid.IntRange(0, 30).Draw(t, "big") == 30 {
+			if rapid.IntRange(0, 60).Draw(t, "big") == 60 {
 				delta += big
 			}
 			events[i] = streaming(seq, kind, delta, more.Draw(t, "more"))

@@ -67,36 +67,42 @@ func newInteraction(sessionID, method string, params []byte, number int, now tim
 		Params:    params,
 		OpenedAt:  now,
 	}
-	in.RequestID = textOf(params, "requestId")
-	in.TurnID = textOf(params, "turnId")
-	in.ToolCallID = textOf(params, "toolCallId")
-	in.ToolName = textOf(params, "toolName")
-	origin, _ := wire.Get(params, "origin")
-	in.parentTurnID = textOf(origin, "parentTurnId")
 	if method == MethodUserInput {
-		in.Kind = userInputKind(params)
-		in.questions = questionsOf(params)
-	} else {
-		in.options = optionsOf(params)
+		in.Kind = UserInput
 	}
+	in.read(params)
 	in.narrow = sync.OnceValue(func() []byte { return withoutLasting(params) })
 	return in
 }
 
-func userInputKind(params []byte) Kind {
-	schema, _ := wire.Get(params, "schema")
-	if textOf(schema, "interaction") == "plan_approval" {
-		return Plan
+// read takes what is of use from the params, in one pass: they may be long.
+func (in *Interaction) read(params []byte) {
+	for m := range wire.Members(params) {
+		switch string(m.Key) {
+		case "requestId":
+			in.RequestID, _ = wire.StringValue(m.Value)
+		case "turnId":
+			in.TurnID, _ = wire.StringValue(m.Value)
+		case "toolCallId":
+			in.ToolCallID, _ = wire.StringValue(m.Value)
+		case "toolName":
+			in.ToolName, _ = wire.StringValue(m.Value)
+		case "origin":
+			in.parentTurnID = textOf(m.Value, "parentTurnId")
+		case "options":
+			in.options = optionsOf(m.Value)
+		case "questions":
+			in.questions = questionsOf(m.Value)
+		case "schema":
+			if in.Kind == UserInput && textOf(m.Value, "interaction") == "plan_approval" {
+				in.Kind = Plan
+			}
+		}
 	}
-	return UserInput
 }
 
-func questionsOf(params []byte) (texts []string) {
-	questions, ok := wire.Get(params, "questions")
-	if !ok {
-		questions, _ = wire.Path(params, "input", "questions")
-	}
-	for q := range wire.Elements(questions) {
+func questionsOf(list []byte) (texts []string) {
+	for q := range wire.Elements(list) {
 		if text := textOf(q, "question"); text != "" {
 			texts = append(texts, text)
 		}
@@ -104,8 +110,7 @@ func questionsOf(params []byte) (texts []string) {
 	return texts
 }
 
-func optionsOf(params []byte) (options []option) {
-	list, _ := wire.Get(params, "options")
+func optionsOf(list []byte) (options []option) {
 	for raw := range wire.Elements(list) {
 		if o, ok := parseOption(raw); ok {
 			options = append(options, o)

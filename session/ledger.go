@@ -24,7 +24,7 @@ const (
 	maxOpen = 256
 	// maxOpenBytes bounds their params together. One alone may be of any size:
 	// it is as long as a line of the app-server may be.
-	maxOpenBytes = 64 << 20
+	maxOpenBytes = 32 << 20
 	// maxSettled is how many settled ones are remembered, so that a late answer
 	// learns who won: more cards than any screen still shows.
 	maxSettled = 512
