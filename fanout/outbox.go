@@ -1,0 +1,266 @@
+package fanout
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// DefaultQueueBytes bounds the private messages that wait for one client.
+	// It is checked before a message is added, so that one message may be of
+	// any size: 8 MiB are far more than a client that reads ever lets gather.
+	DefaultQueueBytes = 8 << 20
+	// writeBytes is how much the writer gathers before it writes. It bounds
+	// what a frozen client pins; larger writes cost no less per byte.
+	writeBytes = 256 << 10
+)
+
+// ErrClosed is returned for messages to an outbox that has been closed.
+var ErrClosed = errors.New("the outbox is closed")
+
+// OutboxOptions configures an Outbox.
+type OutboxOptions struct {
+	// Write writes ready frames in order, all or an error. It may block until
+	// its own deadline. An error ends the outbox.
+	Write func(net.Buffers) error
+	// Overflow is called once, when the private queue is over its bound; the
+	// outbox takes nothing after it. It must not block.
+	Overflow func()
+	// Lagged is called by the writer for each step down (or up) the ladder of
+	// a subscription. It returns a ready frame that tells the client, or nil.
+	// After StepSnapshot the subscription is unseated until it is seated again.
+	Lagged func(sub *Subscription, step Step) []byte
+	// Delivered is called after each successful write; may be nil.
+	Delivered  func(Delivered)
+	QueueBytes int64 // 0 means DefaultQueueBytes
+	LagBytes   int64 // 0 means DefaultLagBytes
+}
+
+// Delivered describes one write.
+type Delivered struct {
+	Bytes  int64
+	Frames int64
+	// Oldest is when the first of the lane updates in this write was appended;
+	// zero if there were none.
+	Oldest time.Time
+}
+
+// An Outbox is everything one client is owed, in order.
+type Outbox struct {
+	opts OutboxOptions
+
+	mu     sync.Mutex // after lane.wakeMu; nothing is locked under it
+	queue  []item
+	queued int64
+	subs   []*Subscription // replaced, never changed in place
+	state  writerState
+	closed bool
+	idle   sync.Cond // signalled when the writer ends; on mu
+
+	w writer // owned by the writer goroutine, of which there is one at a time
+}
+
+type writerState uint8
+
+const (
+	writerIdle  writerState = iota // no goroutine
+	writerBusy                     // a goroutine runs and knows of all work
+	writerAgain                    // a goroutine runs and must look (once more)
+)
+
+// An item is one private message, or a seat, or both: everything up to the
+// marks, then the frame, then the seat.
+type item struct {
+	marks []Mark
+	frame []byte
+	seat  *Seat
+}
+
+// NewOutbox returns an outbox without subscriptions.
+func NewOutbox(o OutboxOptions) *Outbox {
+	if o.QueueBytes == 0 {
+		o.QueueBytes = DefaultQueueBytes
+	}
+	if o.LagBytes == 0 {
+		o.LagBytes = DefaultLagBytes
+	}
+	b := &Outbox{opts: o}
+	b.idle.L = &b.mu
+	b.w.outbox = b
+	return b
+}
+
+// Subscribe returns a subscription of this outbox to s. It receives nothing
+// before it is attached and seated.
+func (o *Outbox) Subscribe(s *Stream, key any) *Subscription {
+	sub := &Subscription{Key: key, stream: s, outbox: o}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		sub.dropped.Store(true)
+		return sub
+	}
+	o.subs = append(o.subs[:len(o.subs):len(o.subs)], sub)
+	return sub
+}
+
+// Unsubscribe ends sub; what was not written yet is not delivered.
+func (o *Outbox) Unsubscribe(sub *Subscription) {
+	sub.dropped.Store(true)
+	sub.stream.leave(sub)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	subs := make([]*Subscription, 0, len(o.subs))
+	for _, other := range o.subs {
+		if other != sub {
+			subs = append(subs, other)
+		}
+	}
+	o.subs = subs
+}
+
+// Send queues one ready frame that waits for nothing.
+func (o *Outbox) Send(frame []byte) error { return o.push(item{frame: frame}) }
+
+// SendAfter queues one ready frame that goes out when everything that the
+// streams of subs hold now is out.
+func (o *Outbox) SendAfter(frame []byte, subs ...*Subscription) error {
+	it := item{frame: frame}
+	for _, sub := range subs {
+		it.marks = append(it.marks, sub.stream.mark(sub))
+	}
+	return o.push(it)
+}
+
+// Seat queues frame (which may be nil) and then the seat: the subscription
+// reads on from there.
+func (o *Outbox) Seat(frame []byte, seat Seat) error {
+	return o.push(item{frame: frame, seat: &seat})
+}
+
+// Change moves subscriptions to another delivery, and queues frame between the
+// last update of the old lane and the first of the new one.
+func (o *Outbox) Change(frame []byte, d Delivery, subs ...*Subscription) error {
+	last := item{frame: frame}
+	var seats []item
+	for _, sub := range subs {
+		m, seat := sub.stream.change(sub, d)
+		seat.move = true
+		last.marks = append(last.marks, m)
+		seats = append(seats, item{seat: &seat})
+	}
+	return o.push(append([]item{last}, seats...)...)
+}
+
+func (o *Outbox) push(items ...item) error {
+	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		return ErrClosed
+	}
+	if o.queued > o.opts.QueueBytes {
+		o.closed = true
+		o.mu.Unlock()
+		o.opts.Overflow()
+		return ErrClosed
+	}
+	for _, it := range items {
+		o.queue = append(o.queue, it)
+		o.queued += int64(len(it.frame))
+	}
+	o.startLocked()
+	o.mu.Unlock()
+	return nil
+}
+
+// kick tells the outbox that a lane has something new.
+func (o *Outbox) kick() {
+	o.mu.Lock()
+	o.startLocked()
+	o.mu.Unlock()
+}
+
+func (o *Outbox) startLocked() {
+	if o.closed {
+		return
+	}
+	if o.state == writerIdle {
+		go o.w.run()
+	}
+	o.state = writerAgain
+}
+
+// next gives the writer its next round of work, or ends it.
+func (o *Outbox) next() (queue []item, subs []*Subscription, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || (o.state == writerBusy && len(o.queue) == 0) {
+		o.state = writerIdle
+		o.idle.Broadcast()
+		return nil, nil, false
+	}
+	o.state = writerBusy
+	queue, o.queue = o.queue, nil
+	// What is due now is fixed while the queue is locked: a private message
+	// that is queued later must not find its place already passed.
+	for _, sub := range o.subs {
+		sub.due = due{}
+		if l := sub.lane; l != nil {
+			sub.due = due{l, l.published.Load()}
+		}
+	}
+	for _, it := range queue {
+		if it.seat != nil {
+			it.seat.sub.due = due{it.seat.lane, it.seat.lane.published.Load()}
+		}
+	}
+	return queue, o.subs, true
+}
+
+func (o *Outbox) written(private int64) {
+	o.mu.Lock()
+	o.queued -= private
+	o.mu.Unlock()
+}
+
+// Queued is how many bytes of private messages wait.
+func (o *Outbox) Queued() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.queued
+}
+
+// Subscriptions returns the current ones.
+func (o *Outbox) Subscriptions() []*Subscription {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.subs
+}
+
+// Close ends the outbox: nothing is taken any more. It returns when no Write
+// is running and none will start; the caller makes a blocked Write fail.
+func (o *Outbox) Close() {
+	o.mu.Lock()
+	o.closed = true
+	subs := o.subs
+	o.mu.Unlock()
+	for _, sub := range subs {
+		sub.dropped.Store(true)
+		sub.stream.leave(sub)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.state != writerIdle {
+		o.idle.Wait()
+	}
+	o.queue, o.subs, o.queued = nil, nil, 0
+}
+
+// leave takes sub out of the wake lists.
+func (s *Stream) leave(sub *Subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaveLocked(sub)
+}
