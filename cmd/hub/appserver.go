@@ -144,8 +144,8 @@ func builtinFile(command []string) string {
 		if filepath.Base(word) != "zcode.cjs" {
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(word); err == nil {
-			word = real
+		if target, err := filepath.EvalSymlinks(word); err == nil {
+			word = target
 		}
 		dir := filepath.Dir(word)
 		for _, candidate := range []string{

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -111,6 +112,7 @@ func loadConfig(flags *pflag.FlagSet, environ []string, defaultFile string) (*co
 		}
 	}
 	c.ConfigFile = path
+	c.strange = strangeVariables(table, environ)
 	c.check(&bad)
 	return c, bad.err()
 }
@@ -153,6 +155,18 @@ func layerOfEnvironment(table []*setting, environ []string) *koanf.Koanf {
 		},
 	}), nil)
 	return layer
+}
+
+// strangeVariables are HUB_… names that are no setting: misspelt, or somebody else's. They are worth a word, not an end.
+func strangeVariables(table []*setting, environ []string) []string {
+	var strange []string
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, variablePrefix) && !slices.ContainsFunc(table, func(s *setting) bool { return s.variable() == name }) {
+			strange = append(strange, name)
+		}
+	}
+	return strange
 }
 
 func configPath(flags, environment *koanf.Koanf) string {

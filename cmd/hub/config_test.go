@@ -273,3 +273,10 @@ func TestSizesAndDurationsReadBack(t *testing.T) {
 		}
 	}
 }
+
+func TestMisspeltVariableIsNamedNotFatal(t *testing.T) {
+	c, err := load(t, nil, []string{"HUB_LISTN=127.0.0.1:1", "HUB_LISTEN=127.0.0.1:2"}, "")
+	if err != nil || !slices.Equal(c.strange, []string{"HUB_LISTN"}) {
+		t.Errorf("got %q, %v; want HUB_LISTN", c.strange, err)
+	}
+}

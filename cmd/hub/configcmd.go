@@ -46,6 +46,9 @@ func printConfig(a *app, c *config) error {
 		}
 		_, _ = fmt.Fprintf(out, "%-48s # %s\n", line, c.origin[s.key])
 	}
+	for _, name := range c.strange {
+		_, _ = fmt.Fprintf(out, "\n# %s is set but is no setting\n", name)
+	}
 	return out.Flush()
 }
 

@@ -40,7 +40,7 @@ var mayUse = map[string][]string{
 	"fanout":             {},
 	"session":            {},
 	"internal/wire":      {},
-	"internal/child":     {"golang.org/x/sys/unix"},
+	"internal/child":     {"golang.org/x/sys/unix", "golang.org/x/time/rate"},
 	"internal/simulator": {},
 }
 

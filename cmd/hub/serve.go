@@ -44,8 +44,10 @@ func newServeCommand(a *app) *cobra.Command {
 // Start: data dir and its lock, keys, hub, listeners, app-server, ready. The end is the same backwards.
 func serve(ctx context.Context, a *app, c *config, command []string, announce func(*auth.Keys, string) error) error {
 	log := newLogger(a.err, c)
-	signals := make(chan os.Signal, 2) // a second one may come before the first is looked at
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	for _, name := range c.strange {
+		log.Warn("variable is no setting", "name", name)
+	}
+	signals := catchSignals()
 	defer signal.Stop(signals)
 
 	dir, err := openDataDir(c.DataDir)
@@ -72,6 +74,16 @@ func serve(ctx context.Context, a *app, c *config, command []string, announce fu
 		}
 		return announce(keys, front.url)
 	})
+}
+
+// catchSignals receives what asks the hub to end. A hang-up that nohup made ignored stays ignored.
+func catchSignals() chan os.Signal {
+	signals := make(chan os.Signal, 2) // a second one may come before the first is looked at
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // newHub makes the hub, which checks that the app-server can be started.

@@ -29,7 +29,8 @@ type config struct {
 	ReadyFile       string
 	Provider        providerConfig
 
-	origin map[string]string // setting key -> where its value came from
+	origin  map[string]string // setting key -> where its value came from
+	strange []string          // names of HUB_… variables that are no setting
 }
 
 // providerConfig is the model provider that the hub configures for a bundled zcode.cjs.

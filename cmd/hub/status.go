@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -32,7 +33,7 @@ func newStatusCommand(a *app) *cobra.Command {
 				_, err := fmt.Fprintf(a.out, "%s\n", status)
 				return err
 			}
-			var s hub.Status
+			var s statusAnswer
 			if err := json.Unmarshal(status, &s); err != nil {
 				return fmt.Errorf("status: %w", err)
 			}
@@ -45,29 +46,39 @@ func newStatusCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func printStatus(w io.Writer, s *hub.Status, now time.Time) error {
+// statusAnswer is the body of GET /api/status.
+type statusAnswer struct {
+	hub.Status
+	Addresses []string `json:"addresses"`
+}
+
+func printStatus(w io.Writer, s *statusAnswer, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
 
 	row("hub\t%s\t(%s, version %s, up %s)", s.Instance.Name, s.Instance.ID, s.Version, since(s.UptimeMs))
-	row("app-server\t%s\t(generation %d, process %d) %s", s.AppServer.State, s.AppServer.Generation, s.AppServer.Pid, s.AppServer.Detail)
-	row("\nclients\t%d", len(s.Clients))
+	row("listening\t%s", strings.Join(s.Addresses, "  "))
+	row("app-server\t%s\t(generation %d, process %d)", s.AppServer.State, s.AppServer.Generation, s.AppServer.Pid)
+	if s.AppServer.Detail != "" {
+		row("\t%s", s.AppServer.Detail)
+	}
+	row("\nclients: %d", len(s.Clients))
 	for _, c := range s.Clients {
 		row("  %s\t%s\t%s\t%s\t%s\tfor %s", c.ConnectionID, c.Name, c.Role, c.Profile, c.RemoteAddr, age(now, c.Since))
 	}
-	row("\nsessions\t%d", len(s.Sessions))
+	row("\nsessions: %d", len(s.Sessions))
 	for _, session := range s.Sessions {
 		row("  %s\tat update %d\t%d watching\t%d open", session.ID, session.Seq, session.Subscribers, session.Open)
 	}
-	row("\nwaiting for an answer\t%d", len(s.Pending))
+	row("\nwaiting for an answer: %d", len(s.Pending))
 	for _, p := range s.Pending {
 		row("  %s\t%s\t%s %s\tfor %s", p.RequestID, p.SessionID, p.Kind, p.ToolName, age(now, p.Since))
 	}
 	return t.Flush()
 }
 
-func since(ms int64) time.Duration {
-	return (time.Duration(ms) * time.Millisecond).Round(time.Second)
+func since(ms int64) string {
+	return shortDuration((time.Duration(ms) * time.Millisecond).Round(time.Second))
 }
 
-func age(now, then time.Time) time.Duration { return now.Sub(then).Round(time.Second) }
+func age(now, then time.Time) string { return shortDuration(now.Sub(then).Round(time.Second)) }
