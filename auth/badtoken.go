@@ -30,6 +30,9 @@ func (e *tokenError) Is(target error) bool {
 	return target == ErrBadToken || target == ErrExpired && e.expired
 }
 
+// Unwrap lets the edge tell reasons apart that call for different acts, such as ErrRevoked.
+func (e *tokenError) Unwrap() error { return e.cause }
+
 // Cause is the reason of a refusal, for the log only: bounded, and without the credential itself.
 func Cause(err error) string {
 	if err == nil {

@@ -218,7 +218,7 @@ func TestCookieIsOutOfReach(t *testing.T) {
 	for _, tt := range tests {
 		r := originRequest{method: "GET", host: tt.host, origin: "-", tls: tt.tls}.build()
 		w := httptest.NewRecorder()
-		if err := e.SetCookie(w, r, "tok", noon); err != nil {
+		if err := e.SetCookie(w, r, "tok", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)); err != nil {
 			t.Fatalf("%s: SetCookie: %v", tt.name, err)
 		}
 		if got := w.Header().Get("Set-Cookie"); got != tt.want {
