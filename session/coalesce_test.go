@@ -21,6 +21,7 @@ type emitted struct {
 
 func collect(list *[]emitted) func(from, to uint64, msg []byte) {
 	return func(from, to uint64, msg []byte) {
+		_ = append(msg, "a receiver may append to what it keeps"...)
 		*list = append(*list, emitted{from, to, string(msg), msg})
 	}
 }
