@@ -87,9 +87,6 @@ func Start(spec Spec) (*Process, error) {
 		p.workers.Wait()
 		return nil, startError(path, err)
 	}
-	if err := recordGroup(spec.GroupFile, p.Pid()); err != nil {
-		spec.Log.Warn("the process group could not be recorded", "error", err)
-	}
 	p.workers.Go(func() { p.stdin.run(); p.requestStop() })
 	p.workers.Go(func() { p.readStdout(); p.requestStop() })
 	p.workers.Go(func() { p.notes.readAll(p.stderr) })
@@ -128,6 +125,12 @@ func (p *Process) thread(begun chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
+	if err == nil {
+		// Before Wait, so that it can be described even if it has ended already.
+		if err := recordGroup(p.spec.GroupFile, p.Pid()); err != nil {
+			p.spec.Log.Warn("the process group could not be recorded", "error", err)
+		}
+	}
 	begun <- err
 	if err != nil {
 		return
@@ -228,7 +231,9 @@ func (p *Process) supervise() {
 		p.descend()
 	}
 	p.stdin.abort()
-	if !endGroup(p.Pid(), p.spec.TermGrace) {
+	if endGroup(p.Pid(), p.spec.TermGrace) {
+		forgetGroup(p.spec.GroupFile)
+	} else { // the next Sweep may have more luck
 		p.spec.Log.Error("something of the child's process group cannot be ended", "group", p.Pid())
 	}
 	deadline := time.Now().Add(drainGrace)
@@ -236,7 +241,6 @@ func (p *Process) supervise() {
 	p.stderr.SetReadDeadline(deadline)
 	p.workers.Wait()
 	closeAll(p.stdout, p.stderr)
-	forgetGroup(p.spec.GroupFile)
 }
 
 // descend is the ladder; it returns when the process is reaped. Only a process

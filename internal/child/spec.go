@@ -19,7 +19,7 @@ type Spec struct {
 	Env     []string // nil: the environment of this program less HUB_*, which is configuration of this program and may hold secrets
 
 	MaxLine      int // longest line on stdout; 0: wire.DefaultMaxLine
-	StdinBytes   int // bound of what is queued for stdin; 0: 64 MiB
+	StdinBytes   int // bound of what is queued for stdin, in bytes; 0: 64 MiB
 	StdinReserve int // room beyond StdinBytes that only SendReserved may use; 0: 16 MiB
 
 	GroupFile string // where the process group is recorded for Sweep; "": nowhere

@@ -20,6 +20,10 @@ var (
 // holds.
 const writeSize = 64 << 10
 
+// maxSpare is how many empty entries of the queue are kept for reuse; enough
+// for a busy child, nothing compared with what a stuck one can gather.
+const maxSpare = 1024
+
 // stdin is the queue before the child's stdin and the goroutine that writes it.
 // It is bounded in bytes; a line that finds it full is refused, and counted.
 type stdin struct {
@@ -34,7 +38,7 @@ type stdin struct {
 	mu      sync.Mutex
 	changed *sync.Cond // on mu: lines or closed has changed
 	lines   []queuedLine
-	bytes   int64 // of the lines that are queued or being written, ends included
+	bytes   int64 // cost of the lines that are queued or being written
 	refused int64
 	closed  bool // takes no more lines; those queued are still written
 }
@@ -44,7 +48,15 @@ type queuedLine struct {
 	written func(error)
 }
 
-func (l queuedLine) size() int64 { return int64(len(l.text)) + 1 }
+// lineCost is what a line costs beside its text: its entry in the queue, grown
+// by doubling, and its callback. Without it a flood of tiny lines would take
+// many times the bound.
+const lineCost = 96
+
+func (l queuedLine) cost() int64 { return int64(len(l.text)) + lineCost }
+
+// size is what the line is in the pipe.
+func (l queuedLine) size() int { return len(l.text) + len("\n") }
 
 func newStdin(pipe *os.File, bound, reserve int) *stdin {
 	s := &stdin{pipe: pipe, bound: int64(bound), reserve: int64(reserve), batch: make([]byte, 0, writeSize)}
@@ -70,8 +82,8 @@ func (p *Process) SendReserved(line []byte, written func(error)) error {
 	return p.stdin.add(line, written, p.stdin.bound+p.stdin.reserve)
 }
 
-// Queued is how many bytes wait for the child to read them, those in the pipe
-// itself not counted.
+// Queued is how many bytes wait for the child to read them: the lines and
+// what keeping them costs, without what is in the pipe already.
 func (p *Process) Queued() int64 {
 	p.stdin.mu.Lock()
 	defer p.stdin.mu.Unlock()
@@ -98,11 +110,11 @@ func (s *stdin) add(text []byte, written func(error), bound int64) error {
 	switch {
 	case s.closed:
 		return ErrClosed
-	case s.bytes+line.size() > bound:
+	case s.bytes+line.cost() > bound:
 		s.refused++
 		return ErrFull
 	}
-	s.bytes += line.size()
+	s.bytes += line.cost()
 	s.lines = append(s.lines, line)
 	s.changed.Signal()
 	return nil
@@ -140,7 +152,9 @@ func (s *stdin) run() {
 			rest = rest[n:]
 		}
 		clear(lines)
-		spare = lines[:0]
+		if spare = lines[:0]; cap(spare) > maxSpare {
+			spare = nil
+		}
 	}
 }
 
@@ -165,7 +179,7 @@ func (s *stdin) take(spare []queuedLine) []queuedLine {
 func (s *stdin) write(lines []queuedLine) (done int, err error) {
 	n := 0
 	s.batch = s.batch[:0]
-	for n < len(lines) && len(s.batch)+int(lines[n].size()) <= writeSize {
+	for n < len(lines) && len(s.batch)+lines[n].size() <= writeSize {
 		s.batch = append(append(s.batch, lines[n].text...), '\n')
 		n++
 	}
@@ -180,7 +194,7 @@ func (s *stdin) write(lines []queuedLine) (done int, err error) {
 			sent += end
 		}
 	}
-	for left := int64(sent); done < n && lines[done].size() <= left; done++ {
+	for left := sent; done < n && lines[done].size() <= left; done++ {
 		left -= lines[done].size()
 	}
 	s.settle(lines[:done], nil)
@@ -201,12 +215,12 @@ func (s *stdin) fail(lines []queuedLine, cause error) {
 
 // settle ends the life of lines: they leave the count, then their senders hear.
 func (s *stdin) settle(lines []queuedLine, err error) {
-	var size int64
+	var cost int64
 	for _, line := range lines {
-		size += line.size()
+		cost += line.cost()
 	}
 	s.mu.Lock()
-	s.bytes -= size
+	s.bytes -= cost
 	s.mu.Unlock()
 	for _, line := range lines {
 		line.written(err)
