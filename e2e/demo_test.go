@@ -1,0 +1,98 @@
+//go:build e2e
+
+// Package e2e uses the hub as people do: the real program, started as `hub demo`, in a real browser, directly and behind
+// nginx. It wants chromium, nginx and promtool on the machine, so it has a build tag: `make e2e`.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long anything may take before a test gives up: a browser's first start on a small machine is slow.
+const patience = 60 * time.Second
+
+// program is the hub, built once for all tests.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "hub-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program = filepath.Join(dir, "hub")
+	build := exec.Command("go", "build", "-race", "-o", program, "../cmd/hub")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build the hub:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// demo is a running `hub demo`.
+type demo struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+	url    string // as it listens or, with --public-url, as it is reached
+	link   string // signs a browser in
+}
+
+var printedLink = regexp.MustCompile(`link +((http://\S+)/#token=\S+)`)
+
+func startDemo(t *testing.T, args ...string) *demo {
+	t.Helper()
+	d := &demo{t: t, cmd: exec.Command(program, append([]string{"demo", "--listen", "127.0.0.1:0"}, args...)...)}
+	d.cmd.Stderr = &d.stderr
+	stdout, err := d.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.stop)
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if found := printedLink.FindStringSubmatch(lines.Text()); found != nil {
+			d.link, d.url = found[1], found[2]
+			break
+		}
+	}
+	if d.link == "" {
+		t.Fatal("hub demo ended without printing a link")
+	}
+	go func() { // ends with the process; what is printed after the link is for people
+		for lines.Scan() {
+		}
+	}()
+	return d
+}
+
+// stop ends the demo as Ctrl-C does; it must end cleanly and have nothing to complain about.
+func (d *demo) stop() {
+	_ = d.cmd.Process.Signal(syscall.SIGINT)
+	limit := time.AfterFunc(patience, func() { _ = d.cmd.Process.Kill() })
+	defer limit.Stop()
+	if err := d.cmd.Wait(); err != nil {
+		d.t.Errorf("hub demo ended with %v", err)
+	}
+	if d.t.Failed() {
+		d.t.Logf("standard error of the hub:\n%s", d.stderr.String())
+	}
+}

@@ -1,0 +1,72 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// What the simulated agent says once the command of the prompt "ask" was allowed.
+const allowedText = "The command ran"
+
+func TestLinkSignsInAndLeavesTheAddressBar(t *testing.T) {
+	d := startDemo(t)
+	p := openPage(t, "desk", d.link)
+	p.wantText("#state", "connected")
+	address := p.evaluate("location.href")
+	stored := p.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
+	if address != d.url+"/" {
+		t.Errorf("address bar: got %s, want %s/", address, d.url)
+	}
+	if stored != "{}{}" {
+		t.Errorf("a script can read credentials: %s", stored)
+	}
+	p.do("reload", chromedp.Reload())
+	p.wantText("#state", "connected")
+}
+
+func TestTurnWithAPermissionInTheBrowser(t *testing.T) {
+	d := startDemo(t)
+	p := openPage(t, "desk", d.link)
+	p.createSession("/demo")
+	p.prompt("ask")
+	p.wantText(".card", "Bash")
+	p.press("cards", "Allow once")
+	p.wantText(".card .fate", "allow by demo")
+	p.wantText("#log", allowedText)
+	p.wantText("#session-state", "idle")
+}
+
+func TestSecondBrowserSeesTheTurnAndWhoAnswered(t *testing.T) {
+	d := startDemo(t)
+	desk := openPage(t, "desk", d.link)
+	desk.createSession("/demo")
+	phone := openPage(t, "phone", d.link)
+	phone.do("follow the session", chromedp.Click("#session-list button", chromedp.NodeVisible))
+	phone.wantText("#session-state", "idle")
+
+	desk.prompt("ask")
+	for _, p := range []*page{desk, phone} {
+		p.wantText(".card", "Bash")
+	}
+	phone.press("cards", "Allow once")
+	for _, p := range []*page{desk, phone} {
+		p.wantText(".card .fate", "allow by demo")
+		p.wantText("#log", allowedText)
+	}
+}
+
+func TestReloadedPageSeesTheOpenQuestionAgain(t *testing.T) {
+	d := startDemo(t)
+	p := openPage(t, "desk", d.link)
+	p.createSession("/demo")
+	p.prompt("ask")
+	p.wantText(".card", "Bash")
+	p.do("reload", chromedp.Reload())
+	p.wantText(".card", "Bash")
+	p.press("cards", "Deny")
+	p.wantText(".card .fate", "deny by demo")
+	p.wantText("#log", "I could not do it")
+}
