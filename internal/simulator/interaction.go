@@ -21,6 +21,16 @@ type interaction struct {
 	snoozed    chan struct{} // closed when auto-resolution is called off; nil if it never applied
 }
 
+// snooze calls auto-resolution off for good and reports whether it was still on.
+func (i *interaction) snooze() bool {
+	if i.snoozed == nil {
+		return false
+	}
+	close(i.snoozed)
+	i.snoozed = nil
+	return true
+}
+
 // autoAnswer is the answer a question gets on its own.
 type autoAnswer struct{ result raw }
 

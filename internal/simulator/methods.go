@@ -25,6 +25,21 @@ func onSession(shape schema, h func(*session, *request, sessionParams) (any, *fa
 	})
 }
 
+// constant answers every call alike, whatever the params: the protocol document does not know them.
+func constant(result object) handler {
+	return method(loose(), func(*server, *request, object) (any, *fault) { return result, nil })
+}
+
+var accountConfigShape = strict(
+	req("revision", anything), req("basedOnZCodeBuiltinRevision", anything), req("providers", recordOf(anything)),
+	req("states", recordOf(strict(req("availability", nonEmpty), req("entitled", boolean), opt("unavailableReason", anyString),
+		opt("current", anything), opt("connectionKey", anyString), opt("effectiveAt", anything)))))
+
+// updateAccountConfig accepts and forgets: the simulated provider needs no account.
+func (s *server) updateAccountConfig(r *request, p object) (any, *fault) {
+	return object{"revision": p["revision"]}, nil
+}
+
 // methods is everything the simulator answers; other methods do not exist.
 var methods map[string]handler
 
@@ -36,18 +51,39 @@ func init() { // in init, because handlers start goroutines that come back to th
 		"process/childProcesses": method(nothing, func(*server, *request, object) (any, *fault) {
 			return object{"processes": []object{}}, nil
 		}),
-		"session/create":          method(createShape, (*server).create),
-		"session/resume":          method(resumeShape, (*server).resume),
-		"session/list":            method(listShape, (*server).list),
-		"session/read":            onSession(readShape, (*session).read),
-		"session/messages":        method(messagesShape, (*server).readMessages),
-		"session/events":          onSession(eventsShape, (*session).readEvents),
-		"session/subscribe":       onSession(subscribeShape, (*session).answerSubscribe),
-		"session/send":            method(sendShape, (*server).send),
-		"session/stop":            onSession(sessionOnly, (*session).answerStop),
-		"session/setMode":         onSession(setModeShape, (*session).answerSetMode),
-		"session/setModel":        onSession(setModelShape, (*session).answerSetModel),
-		"session/setThoughtLevel": onSession(setThoughtLevelShape, (*session).answerSetThoughtLevel),
-		"session/close":           onSession(closeShape, (*session).answerClose),
+		"session/create":               method(createShape, (*server).create),
+		"session/resume":               method(resumeShape, (*server).resume),
+		"session/list":                 method(listShape, (*server).list),
+		"session/read":                 onSession(readShape, (*session).read),
+		"session/messages":             method(messagesShape, (*server).readMessages),
+		"session/events":               onSession(eventsShape, (*session).readEvents),
+		"session/subscribe":            onSession(subscribeShape, (*session).answerSubscribe),
+		"session/send":                 method(sendShape, (*server).send),
+		"session/stop":                 onSession(sessionOnly, (*session).answerStop),
+		"session/setMode":              onSession(setModeShape, (*session).answerSetMode),
+		"session/setModel":             onSession(setModelShape, (*session).answerSetModel),
+		"session/setThoughtLevel":      onSession(setThoughtLevelShape, (*session).answerSetThoughtLevel),
+		"session/close":                onSession(closeShape, (*session).answerClose),
+		"session/fork":                 onSession(forkShape, (*session).answerFork),
+		"session/compact":              onSession(compactShape, (*session).answerCompact),
+		"session/goal":                 onSession(goalShape, (*session).answerGoal),
+		"session/cancelBackgroundTask": onSession(cancelTaskShape, (*session).answerCancelTask),
+		"session/subagents":            method(subagentsShape, (*server).readSubagents),
+		"session/usage":                method(sessionOnly, (*server).sessionUsage),
+		"session/debug":                debug,
+		"usage/stats":                  method(statsShape, (*server).usageStats),
+
+		"workspace/readPresentation":             method(workspaceOnly, (*server).readPresentation),
+		"workspace/updateInteractionPreferences": method(interactionPreferencesShape, (*server).setInteractionPreferences),
+		"workspace/updateModelIoPreferences":     method(modelIoPreferencesShape, (*server).setModelIoPreferences),
+		"workspace/updateOffPeakToolPolicy":      method(policyShape, (*server).setPolicy),
+		"workspace/updateDynamicWorkflowPolicy":  method(policyShape, (*server).setPolicy),
+		"workspace/generateText":                 method(generateShape, (*server).generateText),
+		"workspace/cancelGenerateText":           method(cancelGenerateShape, (*server).cancelGenerate),
+
+		"provider/updateAccountConfig":   method(accountConfigShape, (*server).updateAccountConfig),
+		"provider/testModelConnectivity": constant(object{"success": true}),
+		"mcp/list":                       constant(object{"servers": []object{}}),
+		"skills/referenceCatalog":        constant(object{"skills": []object{}}),
 	}
 }

@@ -136,6 +136,7 @@ func (x *session) answerClose(r *request, p sessionParams) (any, *fault) {
 		turn := x.turn
 		x.s.yield(func() { <-turn.done })
 	}
+	x.endTasks()
 	x.save()
 	x.emit("session.closed", object{"reason": "client"})
 	x.s.remove(x)

@@ -22,7 +22,7 @@ type output struct {
 	lines   []outputLine
 	bytes   int
 	waits   int // how often a producer had to wait for room
-	frozen  bool
+	muted   bool
 	closed  bool
 	err     error
 }
@@ -42,7 +42,7 @@ func newOutput(w io.Writer) *output {
 func (o *output) push(text []byte, burst bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || o.err != nil {
+	if o.closed || o.muted || o.err != nil {
 		return
 	}
 	o.lines = append(o.lines, outputLine{append(text, '\n'), burst})
@@ -85,10 +85,10 @@ func (o *output) run() error {
 func (o *output) take() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for (len(o.lines) == 0 || o.frozen) && !o.closed && o.err == nil {
+	for len(o.lines) == 0 && !o.closed && o.err == nil {
 		o.changed.Wait()
 	}
-	if len(o.lines) == 0 || o.frozen || o.err != nil {
+	if len(o.lines) == 0 || o.err != nil {
 		return nil
 	}
 	text, n := o.lines[0].text, 1
@@ -110,11 +110,11 @@ func (o *output) fail(err error) {
 	o.changed.Broadcast()
 }
 
-// freeze stops the writer for good (the prompt "hang").
-func (o *output) freeze() {
+// mute drops every later line but keeps the writer there (the prompt "hang").
+func (o *output) mute() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.frozen = true
+	o.muted = true
 }
 
 // close lets run write what is queued and return. Later lines are dropped.

@@ -72,6 +72,14 @@ type sessionParams struct {
 	ThoughtLevel     string          `json:"thoughtLevel"`
 	Persistence      string          `json:"expectedPersistence"`
 	ToolDenylist     []string        `json:"toolDenylist"`
+	Action           string          `json:"action"`
+	Objective        string          `json:"objective"`
+	InputID          string          `json:"inputId"`
+	Instructions     string          `json:"instructions"`
+	Target           *forkTarget     `json:"target"`
+	TaskID           string          `json:"taskId"`
+	EndedCursor      string          `json:"endedCursor"`
+	EndedLimit       int             `json:"endedLimit"`
 }
 
 type createParams struct {

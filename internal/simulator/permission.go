@@ -79,7 +79,7 @@ func (c *toolCall) askPermission() bool {
 	requestID := "perm_" + x.ids.uuid()
 	updates := []object{{"type": "addRules", "behavior": "allow", "rules": []rule{{c.name, c.rule}}}}
 	shared := object{"requestId": requestID, "toolCallId": c.id, "toolName": c.name, "riskLevel": c.risk,
-		"reason": "High risk tools require explicit approval", "input": c.input, "options": permissionOptions(updates)}
+		"reason": permissionReason(c.risk), "input": c.input, "options": permissionOptions(updates)}
 	if c.origin != nil {
 		shared["origin"] = c.origin
 	}
@@ -103,6 +103,13 @@ func (c *toolCall) askPermission() bool {
 	c.reason = decision.Reason
 	x.emit("permission.resolved", resolved)
 	return decision.Decision == "allow" || decision.Decision == "modify"
+}
+
+func permissionReason(risk string) string {
+	if risk == "high" {
+		return "High risk tools require explicit approval"
+	}
+	return "This tool changes files and requires approval"
 }
 
 func permissionOptions(updates []object) []object {

@@ -4,18 +4,17 @@ import "encoding/json"
 
 // Error codes of the protocol.
 const (
-	codeParseError      = -32700
-	codeInvalidMessage  = -32600
-	codeMethodNotFound  = -32601
-	codeInvalidParams   = -32602
-	codeInternal        = -32603
-	codeNoStore         = -32003
-	codeNoSession       = -32004
-	codeRevision        = -32009
-	codeBusy            = -32010
-	codeNoClient        = -32020
-	codeCallTimedOut    = -32022
-	codeModelNotApplied = -32031
+	codeParseError     = -32700
+	codeInvalidMessage = -32600
+	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeNoStore        = -32003
+	codeNoSession      = -32004
+	codeRevision       = -32009
+	codeBusy           = -32010
+	codeNoClient       = -32020
+	codeCallTimedOut   = -32022
 )
 
 // Ids of the answers to lines whose own id could not be read.

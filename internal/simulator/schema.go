@@ -131,13 +131,6 @@ func boolean(v any, path []any) []issue {
 	return nil
 }
 
-func number(v any, path []any) []issue {
-	if n, ok := v.(float64); !ok || math.IsInf(n, 0) {
-		return wrongType("number", v, path)
-	}
-	return nil
-}
-
 // maxSafeInteger is the largest integer that a JavaScript number holds exactly.
 const maxSafeInteger = 1<<53 - 1
 
@@ -252,11 +245,6 @@ func tagged(key string, variants map[string]schema) schema {
 		}
 		return []issue{{Code: "invalid_union", Note: "No matching discriminator", Discriminator: key, Path: join(path, key), Message: "Invalid input"}}
 	}
-}
-
-// both applies two schemas to the same value.
-func both(a, b schema) schema {
-	return func(v any, path []any) []issue { return append(a(v, path), b(v, path)...) }
 }
 
 func wrongType(expected string, v any, path []any) []issue {

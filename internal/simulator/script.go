@@ -25,6 +25,16 @@ func init() {
 		{"big", "[SIZE]", "a tool result of SIZE bytes on one line, for example 2MB", playBig},
 		{"slow", "[DURATION]", "a word every 100 ms for that long, for example 30s", playSlow},
 		{"fail", "", "a turn that ends with turn.failed", playFail},
+		{"todo", "", "a todo list that is worked through", playTodo},
+		{"edit", "[FILE]", "an Edit call with a diff, which needs a permission and makes a checkpoint", playEdit},
+		{"background", "[DURATION]", "a background command that outlives the turn and reports back", playBackground},
+		{"subagent", "[ask]", "a helper agent; with ask it needs a permission", playSubagent},
+		{"unicode", "", "characters that break careless readers", playUnicode},
+		{"reverse", "", "every other request that an agent puts to its client", playReverse},
+		{"evict", "", "the session leaves memory after this turn", playEvict},
+		{"noise", "", "lines on stdout that are no messages, and a flood on stderr", playNoise},
+		{"crash", "", "the process exits with code 70 in the middle of the turn", playCrash},
+		{"hang", "", "the process stops reading and writing", playHang},
 	}
 }
 
@@ -35,6 +45,9 @@ func findScript(text string) (script, string) {
 		if strings.EqualFold(name, p.name) {
 			return p.play, strings.TrimSpace(rest)
 		}
+	}
+	if strings.Contains(text, "Bash") { // the user names the tool
+		return playAsk, ""
 	}
 	return playAnswer, text
 }
@@ -130,10 +143,7 @@ func filler(n int) string {
 }
 
 func playSlow(t *turn) {
-	d, err := time.ParseDuration(firstWord(t.prompt))
-	if err != nil || d <= 0 {
-		d = 10 * time.Second
-	}
+	d := duration("slow "+t.prompt, "slow", 10*time.Second)
 	t.step(func(m *step) {
 		part := m.open("text")
 		for i := 1; i <= int(d/slowWord) && t.pause(slowWord); i++ {
@@ -152,6 +162,19 @@ func playFail(t *turn) {
 		t.fail("model_request", object{"type": "provider_error", "message": "The provider refused the request: quota is used up",
 			"code": "1308", "retryable": false, "attribution": "provider"})
 	})
+}
+
+// duration reads the argument of a prompt such as "slow 30s".
+func duration(text, name string, fallback time.Duration) time.Duration {
+	fields := strings.Fields(text)
+	if len(fields) < 2 || !strings.EqualFold(fields[0], name) {
+		return fallback
+	}
+	d, err := time.ParseDuration(fields[1])
+	if err != nil || d <= 0 {
+		return fallback
+	}
+	return d
 }
 
 func firstWord(text string) string {

@@ -33,7 +33,7 @@ func (s *server) send(r *request, p sendParams) (any, *fault) {
 		in.attachments = append(in.attachments, a.part())
 	}
 	play, rest := findScript(p.Content)
-	t := x.newTurn(in, "regular", play, rest)
+	t := x.newTurn(in, turnRegular, play, rest)
 	x.stateUpdated("prompt_started", object{"status": "running"})
 	r.then(func() { s.spawn(t.run) })
 	return object{"accepted": true, "sessionId": x.ID, "stateRevision": x.revision}, nil

@@ -109,6 +109,9 @@ func (s *server) write(v any) { s.out.push(encode(v), false) }
 
 func (s *server) notify(method string, params any) { s.write(notificationMessage{method, params}) }
 
+// ending reports whether the process is going down: then nothing more is said about turns.
+func (s *server) ending() bool { return s.gone || s.ctx.Err() != nil }
+
 // begin and end bracket what the process should not exit in the middle of, if it can be quick.
 func (s *server) begin() { s.busy++ }
 

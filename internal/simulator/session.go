@@ -57,11 +57,16 @@ func (s *server) resident(id string) (*session, *fault) {
 	return x, nil
 }
 
-// remove takes the session out of memory. Its event log and with it all seqs are gone.
+// remove takes the session and its helpers' sessions out of memory. Its event log and with it all seqs are gone.
 func (s *server) remove(x *session) {
-	x.closed = true
-	delete(s.sessions, x.ID)
-	s.order = slices.DeleteFunc(s.order, func(y *session) bool { return y == x })
+	s.order = slices.DeleteFunc(s.order, func(y *session) bool {
+		goes := y == x || (y.Kind == kindSubagent && y.ParentID == x.ID)
+		if goes {
+			y.closed = true
+			delete(s.sessions, y.ID)
+		}
+		return goes
+	})
 }
 
 // save writes the session's row; the state file is written with the loop given up.

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"maps"
 	"time"
 )
 
@@ -25,9 +26,11 @@ type toolCall struct {
 	startedAt int64
 	reason    string // why it was denied
 	result    toolResult
-	base      object // members that all tool events carry (subagent calls)
-	origin    object // who asks, if not the main agent
-	requestID string // of the question that decide puts
+	base      object   // members that all tool events carry (subagent calls)
+	origin    object   // who asks, if not the main agent
+	requestID string   // of the question that decide puts
+	child     *session // the helper agent's session, which gets a copy of the events
+	childTurn string
 }
 
 // toolResult is what a tool hands back to the model.
@@ -75,18 +78,26 @@ func (m *step) runTools() {
 }
 
 func (c *toolCall) emit(payload object) {
+	payload["toolCallId"] = c.id
+	if c.child != nil {
+		c.child.emitted(source{kind: "tool.updated", turnID: c.childTurn, payload: maps.Clone(payload)})
+	}
 	for key, value := range c.base {
 		payload[key] = value
 	}
-	payload["toolCallId"] = c.id
 	c.t.x.emit("tool.updated", payload)
 }
 
 func (c *toolCall) schedule(all []string, index int) {
-	c.emit(object{"kind": "scheduled", "assistantMessageId": c.step.message.ID, "toolName": c.name, "dependencies": []string{},
+	o := object{"kind": "scheduled", "assistantMessageId": c.step.message.ID, "toolName": c.name, "dependencies": []string{},
 		"parallelGroupIndex": index, "canRunParallel": false,
-		"schedule":        object{"parallelGroups": groupsOfOne(all), "executionOrder": all},
-		"inputByteLength": inputBytes(c.input), "inputOmitted": true, "inputRef": "model_stream"})
+		"schedule": object{"parallelGroups": groupsOfOne(all), "executionOrder": all}}
+	if c.child != nil { // this stream has not shown the input of a helper's call
+		o["input"] = c.input
+	} else { // the event tool_call has
+		o["inputByteLength"], o["inputOmitted"], o["inputRef"] = inputBytes(c.input), true, "model_stream"
+	}
+	c.emit(o)
 }
 
 func groupsOfOne(ids []string) [][]string {
@@ -111,6 +122,10 @@ func (c *toolCall) run() bool {
 	}
 	c.status, c.startedAt = "running", x.s.clock.now()
 	c.part.Start, c.part.Call.Status = c.startedAt, "running"
+	x.save() // a process that is killed now leaves a trace of the running call
+	if c.t.stopped() {
+		return false
+	}
 	c.emit(object{"kind": "started", "toolName": c.name, "startedAt": c.startedAt})
 	c.result = c.work()
 	if c.t.stopped() {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,10 +44,19 @@ type turnInput struct {
 	attachments []object
 	source      string // "" for a user's input; background_task, goal
 	hidden      bool   // only for the model: nobody typed it
+	targetID    string // the goal it works on
+	background  object // what finished in the background
 	silent      bool   // no state.updated: it is not a prompt of a client
-	endReason   string // state.updated reason at the end; "" means prompt_completed or prompt_failed
+	completed   string // state.updated reason at the end; "" means prompt_completed
+	failed      string // the same after a failure; "" means prompt_failed
 	denied      []string
 }
+
+// Kinds of turns.
+const (
+	turnRegular = "regular"
+	turnCompact = "compact"
+)
 
 // script is what the simulated model does with an input.
 type script func(*turn)
@@ -106,6 +116,12 @@ func (t *turn) begin() {
 	if t.input.hidden {
 		started["inputVisibility"] = "model-only"
 	}
+	if t.input.targetID != "" {
+		started["targetId"] = t.input.targetID
+	}
+	if t.input.background != nil {
+		started["backgroundSource"] = t.input.background
+	}
 	if len(t.input.attachments) > 0 {
 		started["attachments"] = t.input.attachments
 	}
@@ -123,37 +139,37 @@ func (t *turn) finish() {
 	if t.failure != nil && !stopped {
 		x.LastError = t.failure
 	}
-	x.save()
-	if x.s.ctx.Err() == nil {
+	if !x.s.ending() {
+		x.save()
 		t.report(stopped)
 	}
-	x.turn = nil
-	t.cancel(nil)
-	close(t.done)
-	x.touch()
-	if x.evicting {
+	t.release()
+	if x.evicting && !x.closed {
 		x.s.evict(x)
 	}
+}
+
+// release makes the session free for the next turn.
+func (t *turn) release() {
+	t.x.turn = nil
+	t.cancel(nil)
+	close(t.done)
+	t.x.touch()
 }
 
 func (t *turn) report(stopped bool) {
 	x := t.x
 	duration := x.s.clock.now() - t.startedAt
-	reason := t.input.endReason
+	reason := cmp.Or(t.input.completed, "prompt_completed")
 	if t.failure != nil && !stopped {
 		failed := object{"error": t.failure, "turnPhase": t.phase}
 		if t.input.inputID != "" {
 			failed["inputId"] = t.input.inputID
 		}
 		x.emit("turn.failed", failed)
-		if reason == "" {
-			reason = "prompt_failed"
-		}
+		reason = cmp.Or(t.input.failed, "prompt_failed")
 	} else {
 		x.emit("turn.completed", t.completed(stopped, duration))
-		if reason == "" {
-			reason = "prompt_completed"
-		}
 	}
 	x.turn = nil // the state that clients see next is that of a free session
 	if !t.input.silent {
@@ -219,7 +235,6 @@ func (s *server) abortTurns() {
 			x.turn.cancel(context.Canceled)
 		}
 	}
-	s.stopTasks()
 }
 
 func lastTurn(messages []*storedMsg) string {
