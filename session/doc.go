@@ -1,7 +1,8 @@
 // Package session knows what one session of the app-server is made of: the
-// events of its stream and the questions that its agent asks humans. It is the
-// place for the app-server's shapes; it does no I/O, starts no goroutine and has
-// no clock but the time it is given.
+// events of its stream, the questions that its agent asks humans, and whether
+// the app-server holds it at present. It is the place for the app-server's
+// shapes; it does no I/O and starts no goroutine. A [Registry] holds the
+// [Session]s, each with its stream and its ledger.
 //
 // # Events
 //
@@ -25,8 +26,9 @@
 //	             Announce│  └────────────> settled <──────┴─────────────────┘
 //	    without a result └───────────────────┘    Observe, Confirm, Expire, SettleAll
 //
-// A Ledger may be used from any goroutine. Its mutex is a leaf and is held for
-// short computations only: answers are judged outside it, so the reader of the
-// app-server's lines never waits for a client. An Interaction is immutable.
+// A Ledger may be used from any goroutine and has no clock but the times it is
+// given. Its mutex is a leaf and is held for short computations only: answers
+// are judged outside it, so the reader of the app-server's lines never waits for
+// a client. An Interaction is immutable.
 // A coalescer and a Fold belong to one goroutine at a time.
 package session

@@ -121,4 +121,3 @@ func TestRecordedEventsFoldToTheSameState(t *testing.T) {
 		t.Errorf("%d events\nreplayable lane\n%s\ncontinuous lane\n%s", len(events), replayable.JSON(), continuous.JSON())
 	}
 }
-

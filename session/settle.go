@@ -114,10 +114,18 @@ func (l *Ledger) resolveLocked(records []*record, decision string, now time.Time
 }
 
 // contradicts compares our outcome of a permission with the agent's decision,
-// empty if unknown. Only denied or not is compared: newer app-servers may have
-// finer words for the rest.
+// empty if unknown. Only a plain yes against a plain no counts: what the agent
+// makes of a change or an escalation is its own affair.
 func contradicts(kind Kind, outcome, decision string) bool {
-	return kind == Permission && decision != "" && (outcome == OutcomeDeny) != (decision == decisionDeny)
+	switch {
+	case kind != Permission:
+		return false
+	case decision == decisionAllow:
+		return outcome == OutcomeDeny
+	case decision == decisionDeny:
+		return outcome == OutcomeAllow || outcome == OutcomeAllowAlways || outcome == OutcomeFullAccess
+	}
+	return false
 }
 
 // endLocked settles what nothing was said about. A decision that was written

@@ -18,6 +18,8 @@ func TestEventsSettleInteractions(t *testing.T) {
 		{"always", "permission.resolved", "t", `{"requestId":"r","decision":"allow"}`, allowAlways, "r allowAlways phone"},
 		{"without decision", "permission.resolved", "t", `{"requestId":"r"}`, deny, "r deny phone"},
 		{"against our decision", "permission.resolved", "t", `{"requestId":"r","decision":"deny"}`, allowOnce, "r resolvedByAgent agent"},
+		{"a change that the agent made a denial of", "permission.resolved", "t", `{"requestId":"r","decision":"deny"}`, `{"decision":"modify","modifiedInput":{}}`, "r modify phone"},
+		{"a word we do not know", "permission.resolved", "t", `{"requestId":"r","decision":"approved"}`, deny, "r deny phone"},
 		{"undecided", "permission.resolved", "t", `{"requestId":"r","decision":"deny"}`, "", "r resolvedByAgent agent"},
 		{"another requestId", "permission.resolved", "t", `{"requestId":"x","toolCallId":"c-r"}`, "", ""},
 		{"by toolCallId", "permission.resolved", "t", `{"toolCallId":"c-r","decision":"allow"}`, allowOnce, "r allow phone"},
