@@ -42,7 +42,15 @@ type harness struct {
 
 func newHarness(t *testing.T, listeners ...net.Listener) *harness {
 	t.Helper()
-	h := &harness{t: t, hub: newFakeHub(), log: &syncBuffer{}, pipes: newPipeListener()}
+	fake := newFakeHub()
+	h := newHarnessFor(t, fake, listeners...)
+	h.hub = fake
+	return h
+}
+
+func newHarnessFor(t *testing.T, player Hub, listeners ...net.Listener) *harness {
+	t.Helper()
+	h := &harness{t: t, log: &syncBuffer{}, pipes: newPipeListener()}
 	keys, err := auth.LoadKeys(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +61,7 @@ func newHarness(t *testing.T, listeners ...net.Listener) *harness {
 	}
 	h.keys = keys
 	h.server, err = New(Options{
-		Hub: h.hub, Keys: keys, Tickets: new(auth.Tickets), Edge: edge, Registry: prometheus.NewRegistry(),
+		Hub: player, Keys: keys, Tickets: new(auth.Tickets), Edge: edge, Registry: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

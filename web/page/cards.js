@@ -1,0 +1,203 @@
+// The questions of the agent. A card stays until the hub says that its question is settled; who settled it is shown.
+
+import { element, toolInput } from "./transcript.js";
+
+const MAX_SETTLED = 10; // cards of settled questions that stay on the screen
+let fields = 0; // for ids of form fields
+
+export class Cards {
+  // answer(id, result) returns false when it could not be sent; sessionName(sessionId) is for people.
+  constructor(root, answer, sessionName) {
+    Object.assign(this, { root, answer, sessionName });
+    this.open = new Map(); // requestId -> card
+  }
+
+  // show takes a request of the agent, or hub/interaction (id undefined) for those who may only look. A question that is
+  // shown again after a reconnect is open again, whatever was sent before.
+  show(id, params) {
+    const old = this.open.get(params.requestId);
+    if (old && old.id === id && !old.sent) return;
+    const card = { id, params, sent: false };
+    const title = element("h3", { id: `card-${++fields}`, textContent: this.titleOf(params) });
+    card.fate = element("p", { className: "fate", textContent: id === undefined ? "You may look, but not answer." : "" });
+    card.fate.setAttribute("role", "status");
+    card.form = element("form", { onsubmit: (e) => e.preventDefault() }, ...this.body(card));
+    card.box = element("section", { className: "card" }, title, card.form, card.fate);
+    card.box.setAttribute("aria-labelledby", title.id);
+    if (old) old.box.replaceWith(card.box);
+    else this.root.append(card.box);
+    this.open.set(params.requestId, card);
+    this.count();
+  }
+
+  titleOf(p) {
+    const what = p.schema?.interaction === "plan_approval" ? "Approve this plan?" : p.options ? `Allow ${p.toolName || "this"}?` : p.prompt || "A question";
+    return `${what} (${this.sessionName(p.sessionId)})`;
+  }
+
+  body(card) {
+    const p = card.params;
+    if (p.options) return this.permission(card);
+    if (p.schema?.interaction === "plan_approval") return this.plan(card);
+    if (p.schema?.requestedSchema) return this.elicitation(card);
+    return this.questions(card);
+  }
+
+  permission(card) {
+    const p = card.params;
+    const feedback = field("Reason, if you deny (the agent reads it)");
+    const buttons = p.options.map((option) => this.button(card, option.name || option.optionId, () => {
+      const reason = feedback.input.value.trim();
+      return option.kind === "deny" && reason ? { ...option.response, reason } : option.response;
+    }, option.description));
+    const about = [`risk: ${p.riskLevel || "unknown"}`, p.reason, p.origin && `asked by ${p.origin.agentType || "a subagent"}`];
+    return [element("p", { textContent: about.filter(Boolean).join(" · ") }), element("pre", { textContent: toolInput(p.input), tabIndex: 0 }),
+      ...answerable(card, feedback.label, row(buttons))];
+  }
+
+  plan(card) {
+    const p = card.params;
+    const question = p.questions?.[0];
+    const answers = (value) => ({ action: "accept", content: question ? { answers: { [question.question]: value } } : { answer: value } });
+    const feedback = field("What should change");
+    const options = question?.options?.length ? question.options : [{ value: "approve", label: "Approve" }];
+    const buttons = options.map((o) => this.button(card, o.label || o.value, () => answers(o.value), o.description));
+    buttons.push(this.button(card, "Send back", () => ({ action: "decline", ...reasonOf(feedback.input) })));
+    return [element("pre", { textContent: toolInput(p.input?.plan ?? p.input), tabIndex: 0 }), ...answerable(card, feedback.label, row(buttons))];
+  }
+
+  questions(card) {
+    const p = card.params;
+    const readers = [];
+    const sets = (p.questions || []).map((q) => {
+      const set = element("fieldset", {}, element("legend", { textContent: q.question }));
+      const name = `question-${++fields}`;
+      const choices = (q.options || []).map((o) => {
+        const input = element("input", { type: q.multiSelect ? "checkbox" : "radio", name, value: o.value ?? o.label });
+        set.append(element("label", { className: "choice" }, input, ` ${o.label}`, o.description ? element("small", { textContent: ` – ${o.description}` }) : ""));
+        return input;
+      });
+      const other = field(choices.length ? "Something else" : "Answer");
+      set.append(other.label);
+      readers.push(() => {
+        const picked = choices.filter((c) => c.checked).map((c) => c.value);
+        const own = other.input.value.trim();
+        if (own) q.multiSelect ? picked.push(own) : picked.splice(0, 1, own);
+        return picked.length ? [q.question, q.multiSelect ? picked : picked[0]] : null;
+      });
+      return set;
+    });
+    const free = sets.length ? null : field("Answer");
+    const accept = () => ({
+      action: "accept",
+      content: free ? { answer: free.input.value } : { answers: Object.fromEntries(readers.map((read) => read()).filter(Boolean)) },
+    });
+    const buttons = [this.button(card, "Answer", accept), this.button(card, "Decline", () => ({ action: "decline" }))];
+    return [p.prompt && p.questions ? element("p", { textContent: p.prompt }) : "", ...answerable(card, ...sets, free?.label ?? "", row(buttons))];
+  }
+
+  // elicitation is the form of an MCP server: a flat JSON schema.
+  elicitation(card) {
+    const { serverName, requestedSchema } = card.params.schema;
+    const inputs = Object.entries(requestedSchema.properties || {}).map(([key, property]) => {
+      const f = field(property.title || key, property);
+      return { key, property, ...f };
+    });
+    const accept = () => {
+      const content = {};
+      for (const { key, property, input } of inputs) {
+        if (property.type === "boolean") content[key] = input.checked;
+        else if (input.value !== "") content[key] = ["number", "integer"].includes(property.type) ? Number(input.value) : input.value;
+      }
+      return { action: "accept", content };
+    };
+    const buttons = [this.button(card, "Send", accept), this.button(card, "Decline", () => ({ action: "decline" })), this.button(card, "Cancel", () => ({ action: "cancel" }))];
+    return [element("p", { textContent: `${serverName || "A server"} asks.` }), ...answerable(card, ...inputs.map((i) => i.label), row(buttons))];
+  }
+
+  button(card, text, result, title = "") {
+    return element("button", { type: "button", textContent: text, title, onclick: () => this.send(card, result()) });
+  }
+
+  send(card, result) {
+    if (!this.answer(card.id, result)) {
+      card.fate.textContent = "Not sent: there is no connection. Try again when it is back.";
+      return;
+    }
+    card.sent = true;
+    card.fate.textContent = "Sent, not confirmed yet …";
+    this.enable(card, false);
+  }
+
+  enable(card, on) {
+    for (const control of card.form.elements) control.disabled = !on;
+  }
+
+  // answered is hub/answer: what became of this page's own answer.
+  answered({ requestId, status, reason, decidedBy, decidedAt }) {
+    const card = this.open.get(requestId);
+    if (!card) return;
+    if (status === "accepted") {
+      card.fate.textContent = "Accepted.";
+    } else if (status === "late") {
+      this.finish(requestId, `${nameOf(decidedBy)} answered first${at(decidedAt)}`);
+    } else if (status === "invalid" || status === "forbidden") {
+      card.sent = false;
+      card.fate.textContent = `Not accepted: ${reason || "the answer does not fit"}.`;
+      this.enable(card, true);
+    } else {
+      this.finish(requestId, "no longer open");
+    }
+  }
+
+  settled({ requestId, outcome, by, at: when }) {
+    this.finish(requestId, `${words(outcome)} by ${nameOf(by)}${at(when)}`);
+  }
+
+  finish(requestId, fate) {
+    const card = this.open.get(requestId);
+    if (!card) return;
+    this.open.delete(requestId);
+    card.fate.textContent = fate;
+    card.form.remove();
+    card.box.classList.add("settled");
+    card.box.append(element("button", { type: "button", textContent: "Dismiss", onclick: () => card.box.remove() }));
+    const settled = this.root.querySelectorAll(".settled");
+    for (let i = 0; i < settled.length - MAX_SETTLED; i++) settled[i].remove();
+    this.count();
+  }
+
+  // keep drops cards whose questions were settled while this page was away.
+  keep(requestIds) {
+    for (const requestId of [...this.open.keys()]) {
+      if (!requestIds.has(requestId)) this.finish(requestId, "settled while this page was disconnected");
+    }
+  }
+
+  clear() {
+    this.open.clear();
+    this.root.replaceChildren();
+    this.count();
+  }
+
+  count() {
+    document.title = this.open.size ? `(${this.open.size}) hub` : "hub";
+  }
+}
+
+const answerable = (card, ...nodes) => (card.id === undefined ? [] : nodes);
+const row = (buttons) => element("div", { className: "buttons" }, ...buttons);
+const nameOf = (by) => (typeof by === "string" ? by : by?.name) || "somebody";
+const words = (outcome = "settled") => outcome.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`);
+const at = (time) => (time ? ` at ${new Date(time).toLocaleTimeString()}` : "");
+const reasonOf = (input) => (input.value.trim() ? { reason: input.value.trim() } : {});
+
+function field(text, property = {}) {
+  const id = `field-${++fields}`;
+  const kind = { boolean: "checkbox", number: "number", integer: "number" }[property.type] || "text";
+  const input = property.enum
+    ? element("select", { id }, ...property.enum.map((value) => element("option", { value, textContent: value })))
+    : element("input", { id, type: kind, step: property.type === "integer" ? "1" : "any" });
+  if (property.default !== undefined) kind === "checkbox" ? (input.checked = property.default) : (input.value = property.default);
+  return { input, label: element("label", { htmlFor: id }, text, property.description ? element("small", { textContent: ` – ${property.description}` }) : "", input) };
+}
