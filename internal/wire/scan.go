@@ -9,6 +9,22 @@ import (
 // The skip functions check everything about JSON and nothing about UTF-8. That
 // is checked once for a whole text by utf8.Valid, which passes ASCII at memory
 // speed; JSON's own characters are all ASCII, so the two checks are independent.
+//
+// A scan of our own was chosen by measurement. Microseconds for one line, on a
+// 2.8 GHz Xeon, Go 1.26, best of ten (BenchmarkEnvelope); text is one long string with
+// an escape every 30 bytes, structure is many small members. Skip is a loop
+// that counts brackets and checks nothing; struct is json.Unmarshal into the
+// envelope with RawMessage for the rest, which makes 10 to 12 allocations.
+//
+//	             ParseEnvelope   skip   json.Valid   struct
+//	text 170 B            0.30   0.23         0.51      2.6
+//	     4 KiB             2.4    4.6           12       28
+//	     64 KiB             33     78          187      510
+//	     4 MiB           2,170  4,890       12,100   29,200
+//	structure 410 B       0.63   0.75          1.4      4.5
+//	     4 KiB             5.5    6.4           13       35
+//	     64 KiB             86    107          317      795
+//	     4 MiB           9,520  8,810       31,000   51,800
 
 // maxDepth is how many arrays and objects may be open at once: the bound of
 // encoding/json, so that both give the same verdict.
@@ -40,7 +56,7 @@ func skipSpace(b []byte, i int) int {
 
 // skipValue returns the index after the value that starts at i, or invalid.
 // depth is the number of arrays and objects around it. It recurses; maxDepth
-// bounds the stack to about 2 MiB.
+// bounds the stack to 4 MiB.
 func skipValue(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return invalid
