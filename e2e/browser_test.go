@@ -121,6 +121,12 @@ func (p *page) wantText(selector, text string) {
 	}
 }
 
+// wantConnected waits for what the page shows only after the hub's first message.
+func (p *page) wantConnected() {
+	p.t.Helper()
+	p.do("wait for the connection", chromedp.WaitVisible("#main"))
+}
+
 // press clicks the button whose text starts like this inside an element.
 func (p *page) press(inside, text string) {
 	p.t.Helper()

@@ -14,7 +14,7 @@ const allowedText = "The command ran"
 func TestLinkSignsInAndLeavesTheAddressBar(t *testing.T) {
 	d := startDemo(t)
 	p := openPage(t, "desk", d.link)
-	p.wantText("#state", "connected")
+	p.wantConnected()
 	address := p.evaluate("location.href")
 	stored := p.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
 	if address != d.url+"/" {
@@ -24,7 +24,7 @@ func TestLinkSignsInAndLeavesTheAddressBar(t *testing.T) {
 		t.Errorf("a script can read credentials: %s", stored)
 	}
 	p.do("reload", chromedp.Reload())
-	p.wantText("#state", "connected")
+	p.wantConnected()
 }
 
 func TestTurnWithAPermissionInTheBrowser(t *testing.T) {

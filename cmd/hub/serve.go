@@ -132,7 +132,7 @@ func (f *front) run(ctx context.Context, signals <-chan os.Signal, ready func() 
 	if err == nil {
 		err = f.wait(ctx, signals, ended)
 	}
-	f.log.Info("draining", "timeout", f.config.DrainTimeout)
+	f.log.Info("draining", "timeout", f.config.DrainTimeout.String())
 	tellSystemd(f.log, daemon.SdNotifyStopping)
 	f.removeReadyFile()
 
