@@ -47,11 +47,27 @@ func churn(dir string) {
 	}
 }
 
-// runUntilKilled starts churn as its own process, kills it after so many answers and returns them.
-func runUntilKilled(t *testing.T, dir string, answers int) []string {
+// record appends to the audit for ever and says after each entry that it was taken.
+func record(dir string) {
+	a, err := OpenAudit(dir, 2000, 1000)
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	for n := 0; ; n++ {
+		if err := a.Append(AuditEvent{Event: "test", Name: fmt.Sprint(os.Getpid(), "-", n)}, time.Now()); err != nil {
+			fmt.Println("error", err)
+			return
+		}
+		fmt.Println("recorded", fmt.Sprint(os.Getpid(), "-", n))
+	}
+}
+
+// runUntilKilled starts a job as its own process, kills it after so many answers and returns them.
+func runUntilKilled(t *testing.T, job, dir string, answers int) []string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "AUTH_TEST_CHURN="+dir)
+	cmd.Env = append(os.Environ(), job+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -78,7 +94,7 @@ func TestKilledStoreKeepsEveryAnswerItGave(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	for range 8 {
-		lines := runUntilKilled(t, dir, 1+rand.IntN(12))
+		lines := runUntilKilled(t, jobChurn, dir, 1+rand.IntN(12))
 		d := openDevices(t, dir)
 		now := time.Now()
 		revoked := map[string]bool{}
@@ -114,5 +130,29 @@ func TestKilledStoreKeepsEveryAnswerItGave(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestKilledAuditKeepsEveryEntryItTook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	want := map[string]bool{}
+	for range 8 {
+		for _, line := range runUntilKilled(t, jobRecord, dir, 1+rand.IntN(40)) {
+			name, taken := strings.CutPrefix(line, "recorded ")
+			if !taken {
+				t.Fatalf("the process said: %s", line)
+			}
+			want[name] = true
+		}
+		report, err := VerifyAudit(dir)
+		if err != nil || len(report.Faults) > 0 {
+			t.Fatalf("VerifyAudit after the crash: %v, %v", report.Faults, err)
+		}
+	}
+	if err := ReadAudit(dir, func(e AuditEntry) bool { delete(want, e.Name); return true }); err != nil || len(want) > 0 {
+		t.Errorf("entries lost: %v, %v", want, err)
 	}
 }

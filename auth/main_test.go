@@ -3,13 +3,22 @@ package auth
 import (
 	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
-// TestMain lets a test start this binary again as another process, to be killed in the middle of its work.
+// Jobs that TestMain does in another process, to be killed in the middle; the variable holds the data dir.
+const (
+	jobChurn  = "AUTH_TEST_CHURN"
+	jobRecord = "AUTH_TEST_RECORD"
+)
+
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("AUTH_TEST_CHURN"); dir != "" {
-		churn(dir)
-		os.Exit(1) // churn never ends by itself
+	for job, do := range map[string]func(dir string){jobChurn: churn, jobRecord: record} {
+		if dir := os.Getenv(job); dir != "" {
+			do(dir)
+			os.Exit(1) // the jobs never end by themselves
+		}
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
