@@ -58,8 +58,8 @@ func inBubble(t *testing.T, o Options, f func(*sim)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, o)
+		defer s.stop() // also when f gives up, or the bubble would not end
 		f(s)
-		s.stop()
 	})
 }
 
@@ -230,7 +230,7 @@ func (s *sim) pass(d time.Duration) []msg {
 		if left <= 0 {
 			return said
 		}
-		time.Sleep(min(left, 10*time.Millisecond))
+		time.Sleep(min(left, max(d/100, 10*time.Millisecond)))
 	}
 }
 

@@ -1,7 +1,5 @@
 package simulator
 
-import "encoding/json"
-
 // storedMsg is a message of the conversation.
 type storedMsg struct {
 	ID        string        `json:"id"`
@@ -50,7 +48,7 @@ func (x *session) newMessage(role, parentID string) *storedMsg {
 	m := &storedMsg{ID: x.ids.timed("msg", now), Role: role, ParentID: parentID, Created: now,
 		Model: x.Model.ref(), Level: x.ThoughtLevel, Mode: x.Mode, Turn: x.Turns}
 	if x.turn != nil {
-		m.TurnID = x.turn.id
+		m.TurnID, m.Turn = x.turn.id, x.turn.number
 	}
 	x.Messages = append(x.Messages, m)
 	return m
@@ -173,8 +171,7 @@ func (p *storedPart) protocolState() object {
 	state := object{"status": c.Status, "input": c.Input}
 	switch c.Status {
 	case "pending":
-		text, _ := json.Marshal(c.Input)
-		state["raw"] = string(text)
+		state["raw"] = string(encode(c.Input))
 	case "running":
 		state["startedAt"] = p.Start
 	case "completed":

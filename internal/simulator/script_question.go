@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -101,10 +102,8 @@ func (c *toolCall) putQuestions(questions []question) (string, bool) {
 	}
 	answers := answersOf(a, questions)
 	if a.Action != "accept" {
+		a.Reason = cmp.Or(a.Reason, "The user declined to answer")
 		c.reason = a.Reason
-		if c.reason == "" {
-			c.reason = "The user declined to answer"
-		}
 		c.userInputResolved(a, nil)
 		return "", false
 	}

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 )
@@ -247,10 +246,7 @@ func generatedTitle(input string) string {
 }
 
 // inputBytes is the length of a tool input as JSON, which events give in place of an input they leave out.
-func inputBytes(input object) int {
-	text, _ := json.Marshal(input)
-	return len(text)
-}
+func inputBytes(input object) int { return len(encode(input)) }
 
 func firstWords(text string, n int) []string {
 	fields := strings.Fields(text)

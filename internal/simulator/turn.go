@@ -15,6 +15,7 @@ type turn struct {
 	// Fixed once it runs.
 	x      *session
 	id     string
+	number int    // from 0
 	kind   string // activeTurnKind: regular, compact
 	input  turnInput
 	script script
@@ -69,7 +70,7 @@ func (x *session) newTurn(in turnInput, kind string, play script, prompt string)
 	if in.queryID == "" {
 		in.queryID = "query_" + x.ids.uuid()
 	}
-	t := &turn{x: x, id: "turn_" + x.ids.uuid(), kind: kind, input: in, script: play, prompt: prompt, done: make(chan struct{})}
+	t := &turn{x: x, id: "turn_" + x.ids.uuid(), number: x.Turns, kind: kind, input: in, script: play, prompt: prompt, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(x.s.ctx)
 	x.turn = t
 	x.s.begin()
@@ -105,8 +106,8 @@ func (t *turn) begin() {
 		x.newPart(t.user, "file").File = a
 	}
 	t.parent = t.user.ID
-	started := object{"turnNumber": x.Turns, "input": t.input.text, "messageId": t.user.ID,
-		"foregroundExecutionId": fmt.Sprintf("runtime_command_%d", x.Turns+1), "queryId": t.input.queryID}
+	started := object{"turnNumber": t.number, "input": t.input.text, "messageId": t.user.ID,
+		"foregroundExecutionId": fmt.Sprintf("runtime_command_%d", t.number+1), "queryId": t.input.queryID}
 	if t.input.inputID != "" {
 		started["inputId"] = t.input.inputID
 	}
