@@ -2,21 +2,23 @@ package fanout
 
 import "encoding/binary"
 
-// maxHeader is the longest header of an unmasked frame (RFC 6455 section 5.2).
-const maxHeader = 10
+// MaxHeader is the longest header of an unmasked frame (RFC 6455 section 5.2).
+const MaxHeader = 10
 
 // AppendFrame appends msg as one unmasked text frame, the form in which a
 // server sends a whole message (RFC 6455 section 5.2: FIN, opcode 1).
 func AppendFrame(dst, msg []byte) []byte {
-	return append(appendHeader(dst, len(msg)), msg...)
+	return append(AppendHeader(dst, len(msg)), msg...)
 }
 
 // Frame returns msg as one ready text frame.
 func Frame(msg []byte) []byte {
-	return AppendFrame(make([]byte, 0, len(msg)+maxHeader), msg)
+	return AppendFrame(make([]byte, 0, len(msg)+MaxHeader), msg)
 }
 
-func appendHeader(dst []byte, n int) []byte {
+// AppendHeader appends the header of a text frame whose message has n bytes; the
+// message must follow.
+func AppendHeader(dst []byte, n int) []byte {
 	const finText = 0x81
 	switch {
 	case n <= 125: // the 7-bit length

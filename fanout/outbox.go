@@ -57,6 +57,7 @@ type Outbox struct {
 	subs   []*Subscription // replaced, never changed in place
 	state  writerState
 	closed bool
+	paused bool
 	idle   sync.Cond // signalled when the writer ends; on mu
 
 	w writer // owned by the writer goroutine, of which there is one at a time
@@ -216,6 +217,9 @@ func (o *Outbox) next() (queue []item, subs []*Subscription, ok bool) {
 			it.seat.sub.due = due{it.seat.lane, it.seat.lane.published.Load()}
 		}
 	}
+	if o.paused {
+		return queue, nil, true
+	}
 	return queue, o.subs, true
 }
 
@@ -223,6 +227,29 @@ func (o *Outbox) written(private int64) {
 	o.mu.Lock()
 	o.queued -= private
 	o.mu.Unlock()
+}
+
+// Idle tells that everything that was due has been written.
+func (o *Outbox) Idle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.state == writerIdle || o.closed
+}
+
+// Pause holds back the lanes, not the private messages, until Resume: the
+// client's own wish. What it misses meanwhile counts as lag.
+func (o *Outbox) Pause() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.paused = true
+}
+
+// Resume ends Pause.
+func (o *Outbox) Resume() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.paused = false
+	o.startLocked()
 }
 
 // Queued is how many bytes of private messages wait.

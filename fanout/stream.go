@@ -303,6 +303,13 @@ func (s *Stream) Close() {
 	}
 }
 
+// Head is the newest number.
+func (s *Stream) Head() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lanes[Continuous].log.seq
+}
+
 // State is where a stream stands.
 type State struct {
 	Epoch       string

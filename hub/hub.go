@@ -1,0 +1,182 @@
+package hub
+
+import (
+	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"zcodehub/auth"
+	"zcodehub/fanout"
+	"zcodehub/internal/child"
+	"zcodehub/session"
+)
+
+// Options configures a Hub. The zero value of a field means what its comment
+// says.
+type Options struct {
+	AppServer       []string      // program and arguments; required
+	Dir             string        // its working directory; empty means the hub's
+	Env             []string      // its environment; nil means the hub's less HUB_*
+	DataDir         string        // where its process group is noted; empty means nowhere
+	InstanceID      string        // stable id of this hub
+	InstanceName    string        // for people
+	Version         string        // of the hub
+	CallTimeout     time.Duration // for one call; 0 means 180 s, the app-server's own host's (protocol document 1.8)
+	ReadyWait       time.Duration // how long calls wait for an app-server that is not ready; 0 means 10 s
+	MaxMessageBytes int64         // told to clients, kept by the edge; 0 means 32 MiB
+	RateLimit       float64       // frames a second from one client; 0 means 50
+	RateBurst       int           // and at once; 0 means 200
+	// Verify checks a newer token (hub/refreshToken); nil refuses all.
+	Verify     func(token string, now time.Time) (*auth.Principal, error)
+	Log        *slog.Logger          // nil discards
+	Registerer prometheus.Registerer // nil keeps the metrics to itself
+}
+
+const (
+	defaultCallTimeout     = 180 * time.Second
+	defaultReadyWait       = 10 * time.Second
+	defaultMaxMessageBytes = 32 << 20
+	// defaultRateLimit and defaultRateBurst: a person's page sends a few frames
+	// a second, a script that lists and reads some dozens.
+	defaultRateLimit = 50
+	defaultRateBurst = 200
+	rateRetry        = time.Second // the hint with -32042
+)
+
+func (o *Options) fillIn() {
+	if o.CallTimeout == 0 {
+		o.CallTimeout = defaultCallTimeout
+	}
+	if o.ReadyWait == 0 {
+		o.ReadyWait = defaultReadyWait
+	}
+	if o.MaxMessageBytes == 0 {
+		o.MaxMessageBytes = defaultMaxMessageBytes
+	}
+	if o.RateLimit == 0 {
+		o.RateLimit = defaultRateLimit
+	}
+	if o.RateBurst == 0 {
+		o.RateBurst = defaultRateBurst
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
+	}
+}
+
+// Hub joins one app-server and many clients.
+type Hub struct {
+	// fixed after construction
+	opts     Options
+	log      *slog.Logger
+	metrics  *metrics
+	epoch    string // names this run of the hub
+	started  time.Time
+	sessions *session.Registry
+	time     *timekeeper
+	gate     *gate
+	calls    *calls
+	restart  chan struct{}  // one slot: end the app-server that runs; never closed
+	running  sync.WaitGroup // the hub's own goroutines, added to by Run only
+
+	reading reading // owned by the app-server's stdout goroutine
+
+	mu          sync.Mutex // before Client.mu, timekeeper.mu
+	clients     map[string]*Client
+	closing     bool
+	resuming    map[string][]func(err []byte) // session/resume under way, by session
+	presenceDue map[*session.Session]bool
+}
+
+// New makes a hub. It fails, with a sentence for whoever typed the command, if
+// the app-server cannot be started.
+func New(o Options) (*Hub, error) {
+	o.fillIn()
+	if _, err := child.Check(o.AppServer, o.Dir); err != nil {
+		return nil, err
+	}
+	budget := fanout.NewBudget(0)
+	h := &Hub{
+		opts: o, log: o.Log, epoch: session.NewEpoch(), started: time.Now(),
+		sessions: session.NewRegistry(budget), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
+		restart: make(chan struct{}, 1),
+		reading: reading{others: map[*session.Session]struct{}{}},
+		clients: map[string]*Client{}, resuming: map[string][]func([]byte){}, presenceDue: map[*session.Session]bool{},
+	}
+	h.gate = &gate{hub: h, status: AppServerStatus{State: stateStarting}}
+	h.metrics = newMetrics(h, o.Registerer, budget)
+	return h, nil
+}
+
+func (h *Hub) now() time.Time { return time.Now() }
+
+// Ready tells whether the app-server answers, and its state.
+func (h *Hub) Ready() (ok bool, state string) {
+	status, _ := h.gate.snapshot()
+	return status.State == stateReady, status.State
+}
+
+func (h *Hub) clientsLocked() []*Client {
+	all := make([]*Client, 0, len(h.clients))
+	for _, c := range h.clients {
+		all = append(all, c)
+	}
+	return all
+}
+
+func (h *Hub) allClients() []*Client {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.clientsLocked()
+}
+
+// appServerNotice is what hub/hello and hub/appServer say of the app-server.
+type appServerNotice struct {
+	State        string          `json:"state"`
+	Generation   int             `json:"generation"`
+	Detail       string          `json:"detail,omitempty"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+}
+
+// tellState tells every client the state of the app-server.
+func (h *Hub) tellState(status AppServerStatus) {
+	frame := notification("hub/appServer", appServerNotice{State: status.State, Generation: status.Generation, Detail: status.Detail})
+	for _, c := range h.allClients() {
+		c.send(frame, nil)
+	}
+}
+
+// drainWait bounds how long Drain lets what is queued go out before it closes.
+const drainWait = 500 * time.Millisecond
+
+// Drain takes no more clients, tells those who are there that the hub closes
+// and when to come back, and closes their connections with 1001. The hint is
+// spread over retryAfter and as much again, so that they do not all return in
+// the same instant.
+func (h *Hub) Drain(reason string, retryAfter time.Duration) {
+	h.mu.Lock()
+	h.closing = true
+	clients := h.clientsLocked()
+	h.mu.Unlock()
+	for _, c := range clients {
+		hint := retryAfter + time.Duration(rand.Int64N(int64(retryAfter)+1))
+		c.notify("hub/closing", map[string]any{"reason": reason, "retryAfterMs": hint.Milliseconds()}, nil)
+	}
+	deadline := time.Now().Add(drainWait)
+	for _, c := range clients {
+		for !c.outbox.Idle() && time.Now().Before(deadline) {
+			time.Sleep(drainPoll)
+		}
+		c.sink.CloseSoon(closeGoingAway, reason)
+	}
+}
+
+// drainPoll is how often Drain looks; it ends a hub, so nobody minds.
+const drainPoll = 2 * time.Millisecond

@@ -1,0 +1,144 @@
+package hub
+
+import (
+	"fmt"
+
+	"zcodehub/auth"
+	"zcodehub/internal/wire"
+	"zcodehub/session"
+)
+
+// listen makes sure that the app-server sends this session's events: one
+// subscribe for each residency, whatever the number of clients (protocol
+// document 2.3). done is called with nil when they come, at once if they
+// already do, else on the app-server's stdout goroutine; or with the error
+// object that says why not. It may be nil.
+func (h *Hub) listen(s *session.Session, done func(err []byte)) {
+	already, begin := s.Listen(done)
+	switch {
+	case already && done != nil:
+		done(nil)
+	case begin:
+		h.join(s, false)
+	}
+}
+
+// join sends the subscribe. A session that is not resident is resumed first.
+func (h *Hub) join(s *session.Session, resumed bool) {
+	params := jsonOf(map[string]string{"sessionId": s.ID, "deliveryKind": string(auth.Continuous)})
+	h.ask("session/subscribe", params, func(r reply) {
+		switch {
+		case r.err == nil:
+			raw, _ := wire.Get(r.result, "eventSeq")
+			seq, _ := wire.Int64(raw)
+			h.joined(s, uint64(max(seq, 0)))
+		case isNotActive(r.err) && !resumed:
+			h.resume(s.ID, func(err []byte) {
+				if err != nil {
+					h.notJoined(s, err)
+					return
+				}
+				h.join(s, true)
+			})
+		default:
+			h.notJoined(s, r.err)
+		}
+	})
+}
+
+func (h *Hub) joined(s *session.Session, seq uint64) {
+	waiters, reseat := s.Joined(true, seq)
+	h.log.Debug("listening to a session", "session", s.ID, "seq", seq)
+	if reseat && len(s.Followers()) > 0 {
+		h.reseatAll(s, "resumed")
+	}
+	for _, w := range waiters {
+		w(nil)
+	}
+}
+
+// notJoined tells those who waited, and those who followed the session before
+// the app-server lost it: their subscriptions are over.
+func (h *Hub) notJoined(s *session.Session, err []byte) {
+	waiters, _ := s.Joined(false, 0)
+	for _, w := range waiters {
+		w(err)
+	}
+	code, _ := wire.Get(err, "code")
+	if string(code) == fmt.Sprint(codeUnavailSess) {
+		for _, sub := range s.Followers() {
+			c := sub.Key.(*Client)
+			c.sendSnapshot(s, "gone", nil)
+			c.unfollow(s.ID)
+		}
+	}
+	h.forgetIfUnused(s)
+}
+
+// resume loads a session that the app-server has evicted. Whoever asks while it
+// is under way waits for the same answer.
+func (h *Hub) resume(sessionID string, done func(err []byte)) {
+	h.mu.Lock()
+	waiting := h.resuming[sessionID]
+	h.resuming[sessionID] = append(waiting, done)
+	h.mu.Unlock()
+	if len(waiting) > 0 {
+		return
+	}
+	h.ask("session/resume", jsonOf(map[string]string{"sessionId": sessionID}), func(r reply) {
+		h.mu.Lock()
+		waiters := h.resuming[sessionID]
+		delete(h.resuming, sessionID)
+		h.mu.Unlock()
+		if r.err == nil {
+			h.metrics.resumes.Inc()
+			h.loadedAnew(sessionID)
+		}
+		for _, w := range waiters {
+			w(r.err)
+		}
+	})
+}
+
+// loadedAnew notes a new residency: the subscribe of the old one is gone, and
+// with it the event numbers.
+func (h *Hub) loadedAnew(sessionID string) {
+	s := h.sessions.Get([]byte(sessionID))
+	if s == nil {
+		return
+	}
+	s.Away()
+	if len(s.Followers()) > 0 {
+		h.listen(s, nil)
+	}
+}
+
+// snapshot asks the app-server for a session's state, once for all who wait. w
+// is called on the stdout goroutine, when the stream holds exactly what the
+// snapshot includes, or with nil if there is none.
+func (h *Hub) snapshot(s *session.Session, w session.SnapshotWaiter) {
+	if s.AskSnapshot(w) {
+		h.read(s, false)
+	}
+}
+
+func (h *Hub) read(s *session.Session, resumed bool) {
+	h.ask("session/read", jsonOf(map[string]string{"sessionId": s.ID}), func(r reply) {
+		if r.err != nil && isNotActive(r.err) && !resumed {
+			h.resume(s.ID, func([]byte) { h.read(s, true) })
+			return
+		}
+		if r.err != nil {
+			h.log.Warn("no snapshot of a session", "session", s.ID, "error", string(r.err))
+		} else {
+			info, _ := wire.Get(r.result, "session")
+			s.Place(placeOf(info))
+		}
+		for _, w := range s.SnapshotCame() {
+			w(r.result)
+		}
+	})
+}
+
+// forgetIfUnused drops a session that nothing speaks of any more.
+func (h *Hub) forgetIfUnused(s *session.Session) { h.sessions.RemoveUnused(s) }

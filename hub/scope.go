@@ -1,0 +1,230 @@
+package hub
+
+import (
+	"bytes"
+	"strings"
+
+	"zcodehub/internal/wire"
+	"zcodehub/session"
+)
+
+// inScope tells whether a call stays within what the client's token covers.
+// The answer comes later if the hub has yet to learn where a session belongs.
+func (c *Client) inScope(r *request, done func(ok bool)) {
+	p := c.who()
+	if !p.Scoped() {
+		done(true)
+		return
+	}
+	switch r.rule.scoped {
+	case scopeRefused:
+		done(false)
+		return
+	case scopeWorkspace:
+		done(c.mayUseWorkspace(r.params))
+		return
+	case scopeSession:
+		if r.method == "v4/commands/query" {
+			c.allVisible(queriedSessions(r.params), done)
+			return
+		}
+		if r.sessionID == "" || !ownArtifact(r) {
+			done(false)
+			return
+		}
+	case scopeFree:
+	}
+	if r.sessionID == "" {
+		done(true)
+		return
+	}
+	c.visible(r.sessionID, done)
+}
+
+// refuseScope answers a call outside the scope. What exists outside is answered
+// letter for letter as what does not exist.
+func (c *Client) refuseScope(r *request) {
+	if r.rule.scoped != scopeRefused && r.sessionID != "" {
+		c.sendReply(r, errorFrame(r.id, notFound(r.sessionID)))
+		return
+	}
+	c.refuse(r.id, forbidden("this token is limited: it does not allow "+r.method+" here"))
+}
+
+// visible tells whether a session is within the client's scope.
+func (c *Client) visible(sessionID string, done func(bool)) {
+	p := c.who()
+	if len(p.Sessions) > 0 && !p.SeesSession(sessionID, firstOf(p.Workspaces)) {
+		done(false) // not in the list, wherever it belongs
+		return
+	}
+	if p.Workspaces == nil {
+		done(p.SeesSession(sessionID, ""))
+		return
+	}
+	if s := c.hub.sessions.Get([]byte(sessionID)); s != nil && s.Workspace() != "" {
+		done(p.SeesSession(sessionID, s.Workspace()))
+		return
+	}
+	c.hub.findPlace(sessionID, func(workspacePath string) {
+		done(workspacePath != "" && p.SeesSession(sessionID, workspacePath))
+	})
+}
+
+func firstOf(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// findPlace asks the app-server in which workspace a session is; empty if it
+// does not exist.
+func (h *Hub) findPlace(sessionID string, done func(workspacePath string)) {
+	params := jsonOf(map[string]any{"sessionIds": []string{sessionID}, "includeArchived": true})
+	h.ask("session/list", params, func(r reply) {
+		path := ""
+		list, _ := wire.Get(r.result, "sessions")
+		for info := range wire.Elements(list) {
+			if id, _ := member(info, "sessionId"); id == sessionID {
+				path = placeOf(info)
+			}
+		}
+		if path != "" {
+			if s := h.sessions.Get([]byte(sessionID)); s != nil {
+				s.Place(path)
+			}
+		}
+		done(path)
+	})
+}
+
+// placeOf reads the workspace path of a SessionInfo (protocol document 2.1).
+func placeOf(info []byte) string {
+	raw, _ := wire.Path(info, "workspace", "workspacePath")
+	path, _ := wire.StringValue(raw)
+	return path
+}
+
+// member reads a string member of an object.
+func member(obj []byte, key string) (string, bool) {
+	raw, ok := wire.Get(obj, key)
+	if !ok {
+		return "", false
+	}
+	return wire.StringValue(raw)
+}
+
+func (c *Client) allVisible(ids []string, done func(bool)) {
+	if len(ids) == 0 {
+		done(true)
+		return
+	}
+	c.visible(ids[0], func(ok bool) {
+		if !ok {
+			done(false)
+			return
+		}
+		c.allVisible(ids[1:], done)
+	})
+}
+
+// queriedSessions are the sessions that a v4/commands/query asks about. One
+// without a session asks about commands of anybody, so it counts as none.
+func queriedSessions(params []byte) (ids []string) {
+	commands, _ := wire.Get(params, "commands")
+	for command := range wire.Elements(commands) {
+		id, _ := member(command, "sessionId")
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// ownArtifact tells whether an artifact named in a call belongs to the call's
+// session (protocol document 4.11).
+func ownArtifact(r *request) bool {
+	ref, ok := member(r.params, "ref")
+	const scheme = "zcode-artifact://"
+	return !ok || !strings.HasPrefix(ref, scheme) || strings.HasPrefix(ref, scheme+r.sessionID+"/")
+}
+
+// mayUseWorkspace tells whether params.workspace is one in which the client may
+// create, and no session outside it is touched.
+func (c *Client) mayUseWorkspace(params []byte) bool {
+	workspace, _ := wire.Get(params, "workspace")
+	path, ok := member(workspace, "workspacePath")
+	if !ok || !c.who().MayCreateIn(path) {
+		return false
+	}
+	for _, key := range []string{"parentSessionId", "sessionId", "importedHistory"} {
+		if _, there := wire.Get(params, key); there {
+			return false
+		}
+	}
+	return true
+}
+
+// filterSessions takes out of a session/list result what a scoped client must
+// not see, and learns where sessions belong.
+func (c *Client) filterSessions(_ *request, result []byte) []byte {
+	p := c.who()
+	list, _ := wire.Get(result, "sessions")
+	var seen [][]byte
+	for info := range wire.Elements(list) {
+		id, _ := member(info, "sessionId")
+		place := placeOf(info)
+		if s := c.hub.sessions.Get([]byte(id)); s != nil {
+			s.Place(place)
+		}
+		if p.SeesSession(id, place) {
+			seen = append(seen, info)
+		}
+	}
+	if !p.Scoped() {
+		return result
+	}
+	out := append([]byte(`{"sessions":[`), bytes.Join(seen, []byte(","))...)
+	return append(out, `]}`...)
+}
+
+// learnPlace learns from a snapshot where its session belongs.
+func (c *Client) learnPlace(_ *request, result []byte) []byte {
+	info, _ := wire.Get(result, "session")
+	id, _ := member(info, "sessionId")
+	if place := placeOf(info); id != "" && place != "" {
+		if s := c.hub.sessions.Get([]byte(id)); s != nil {
+			s.Place(place)
+		}
+	}
+	return result
+}
+
+// closedSession notes that the app-server let go of a session.
+func (c *Client) closedSession(r *request, result []byte) []byte {
+	if closed, _ := wire.Get(result, "closed"); string(closed) == "true" {
+		if s := c.hub.sessions.Get([]byte(r.sessionID)); s != nil {
+			s.Away()
+			c.hub.settled(s, s.Ledger.SettleAll(session.OutcomeSessionClosed, c.author(), c.hub.now()))
+			c.hub.forgetIfUnused(s)
+		}
+	}
+	return result
+}
+
+// resumed notes a resume that a client asked for itself. It may have loaded the
+// session anew, and then our subscribe is gone with the old residency: the
+// snapshot's runtime does not name a deliveryKind (protocol document 2.3).
+func (c *Client) resumed(r *request, result []byte) []byte {
+	c.learnPlace(r, result)
+	s := c.hub.sessions.Get([]byte(r.sessionID))
+	if s == nil {
+		return result
+	}
+	if _, subscribed := wire.Path(result, "runtime", "deliveryKind"); !subscribed {
+		s.Away()
+		if len(s.Followers()) > 0 {
+			c.hub.listen(s, nil)
+		}
+	}
+	return result
+}
