@@ -23,6 +23,9 @@ type EdgeConfig struct {
 	Hosts     []string // further host names and addresses; a port is ignored
 	Origins   []string // further origins of pages, scheme://host[:port]
 	Instance  string   // names the cookie, so that two hubs on one host do not fight over it
+	// Ambient are headers in which a proxy brings a credential for whatever the browser sends; Origin is asked for
+	// them as for the cookie.
+	Ambient []string
 }
 
 // Edge decides which hosts and origins may talk to the hub and owns the page's cookie. It is immutable.
@@ -31,11 +34,12 @@ type Edge struct {
 	origins []string // canonical origins
 	public  *origin  // nil without a public URL
 	cookie  string
+	ambient []string
 }
 
 // NewEdge checks the whole configuration and reports all faults together.
 func NewEdge(c EdgeConfig) (*Edge, error) {
-	e := &Edge{cookie: cookieName(c.Instance)}
+	e := &Edge{cookie: cookieName(c.Instance), ambient: c.Ambient}
 	var faults []error
 	add := func(what string, err error) {
 		if err != nil {
@@ -112,8 +116,8 @@ func (e *Edge) CheckHost(r *http.Request) error {
 }
 
 // CheckOrigin is for every route that takes a credential. Requests of pages must come from the hub's own page or an
-// allowed origin. A request without Origin is no page's and passes, unless it would be let in by the cookie, which
-// only a browser holds: then the browser must vouch that the hub's own page asks.
+// allowed origin. A request without Origin is no page's and passes, unless it would be let in by the cookie or what a
+// proxy adds, which come with any request of a browser: then it must vouch that the hub's own page asks.
 func (e *Edge) CheckOrigin(r *http.Request) error {
 	values := r.Header["Origin"]
 	switch {
@@ -135,7 +139,7 @@ func (e *Edge) CheckOrigin(r *http.Request) error {
 // checkNoOrigin: browsers leave Origin out of a same-origin GET, and say in Sec-Fetch-Site, which no page can set,
 // who asks. "none" is the user's own hand: address bar or bookmark.
 func (e *Edge) checkNoOrigin(r *http.Request) error {
-	if _, bearer := Bearer(r); bearer || !e.hasCookie(r) {
+	if _, bearer := Bearer(r); bearer || !e.hasAmbient(r) {
 		return nil
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
@@ -144,6 +148,10 @@ func (e *Edge) checkNoOrigin(r *http.Request) error {
 		return nil
 	}
 	return fmt.Errorf("%w: a cookie without Origin", ErrOrigin)
+}
+
+func (e *Edge) hasAmbient(r *http.Request) bool {
+	return e.hasCookie(r) || slices.ContainsFunc(e.ambient, func(h string) bool { return len(r.Header.Values(h)) > 0 })
 }
 
 // sameOrigin compares with the address the request was sent to. Its scheme is known with TLS of our own or for the

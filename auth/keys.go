@@ -12,7 +12,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -29,7 +31,8 @@ type Keys struct {
 	instance string // issuer and audience of every token: a token of another hub is no token
 	decoy    decoy
 
-	ring atomic.Pointer[keyring] // replaced whole, never changed in place
+	rotating sync.Mutex              // one change of the files at a time; who mints or verifies never waits for it
+	ring     atomic.Pointer[keyring] // replaced whole, never changed in place
 }
 
 // keyring is the one key that signs and all that verify, by kid.
@@ -59,15 +62,9 @@ func LoadKeys(dataDir string) (*Keys, error) {
 	if raw, err := hex.DecodeString(k.instance); err != nil || len(raw) != instanceBytes {
 		return nil, fmt.Errorf("load keys: %s does not hold an instance id", filepath.Join(dir, instanceFile))
 	}
-	signing, err := readOrMake(filepath.Join(dir, signingFile), makeSigningKey)
-	if err != nil {
+	if err := k.reload(time.Now()); err != nil {
 		return nil, fmt.Errorf("load keys: %w", err)
 	}
-	sign, err := parseSigningKey(signing)
-	if err != nil {
-		return nil, fmt.Errorf("load keys: %s: %w", filepath.Join(dir, signingFile), err)
-	}
-	k.ring.Store(newKeyring(sign))
 	return k, nil
 }
 
