@@ -1,0 +1,73 @@
+// Package hub joins one app-server and many clients. It routes every message,
+// keeps the app-server running, and owes each client a defined answer to
+// everything it asks.
+//
+//	            ┌──────────────────────────── hub ───────────────────────────┐
+//	app-server  │  inbound ── updated ──> session.Session                    │   clients
+//	 (child)    │     │                     Stream ─ continuous lane ──┐     │
+//	  stdout ───┼─────┤                        └──── replayable lane ──┤     │
+//	            │     ├─ announced ──────>  Ledger ── show ──┐         ▼     │
+//	            │     └─ replied ── calls ── done ───────> Outbox ─ writer ──┼──> WebSocket
+//	            │                                                            │
+//	  stdin <───┼── child queue <── gate <── call <── request <── Handle <───┼─── WebSocket
+//	            │                       └── decided <── answer <─┘           │
+//	            └────────────────────────────────────────────────────────────┘
+//
+// # The main path in ten steps
+//
+//  1. The stdout goroutine reads one line (internal/wire.Reader) and calls
+//     [Hub.inbound] on itself: that is what makes order.
+//  2. wire.ParseEnvelope checks the line and finds the few members that routing
+//     needs; the payload stays the bytes that came (inbound.go).
+//  3. An update is appended to its session's fanout.Stream, encoded once for
+//     each lane; at the end of a read batch the stream is published and the
+//     outboxes of its followers are woken. Waking never blocks.
+//  4. A client's writer (fanout.Outbox) takes all that is due, lanes and private
+//     messages in order, and writes it at once.
+//  5. [Client.Handle] checks a frame: form, rate, rights (methods.go), scope
+//     (scope.go), trusted members; forward records the call under the hub's own
+//     id (outbound.go, calls.go).
+//  6. The gate sends it, or holds it while the app-server is not ready (gate.go).
+//     The child's stdin has its own queue and goroutine: stdin and stdout never
+//     wait for each other.
+//  7. A question of the agent is entered in its session's Ledger once for each
+//     requestId; a repeated announcement only adds an id (interaction.go).
+//  8. The first valid answer is the decision: its result goes once to every
+//     announced id; when the agent confirms, all are told who settled it.
+//  9. Attaching is atomic: fanout.Stream.Attach registers the subscription and
+//     captures what was missed in one step; then what is open is shown again
+//     (subscribe.go).
+//  10. Another epoch, an evicted number or a new app-server: an explicit verdict,
+//     then a snapshot that belongs to a stated number (residency.go).
+//
+// # Goroutines
+//
+//	goroutine            started by     runs                      ends when
+//	Run (the caller's)   cmd/hub        keepRunning               its context ends
+//	timekeeper           Run            deadlines, one by one     Run is over
+//	child: thread        child.Start    the process' OS thread    the process ended
+//	child: stdout        child.Start    inbound and all replies   stdout ended
+//	child: stdin         child.Start    the stdin queue           the process is ending
+//	child: stderr        child.Start    log and tail              stderr ended
+//	child: supervise     child.Start    the stop ladder           the other four ended
+//	connection           web            Client.Handle             the socket ended
+//	writer               fanout.Outbox  writes what is due        nothing is due (comes and goes)
+//
+// The writer is the only goroutine that waits for a client, and there is one
+// for each client that has something due. Callbacks of calls run on the stdout
+// goroutine when the app-server answered, on any other when it did not.
+//
+// # Lock order
+//
+//	gate.mu ─> calls.mu, timekeeper.mu, the child's queue
+//	Hub.mu ─> Client.mu, timekeeper.mu
+//	Registry.mu ─> Session.mu ─> Ledger.mu
+//	Client.mu, Session.mu ─> Budget.mu ─> Stream.mu ─> lane.wakeMu ─> Outbox.mu
+//
+// No lock is held across I/O, a channel wait or a callback.
+//
+// # What knows the app-server
+//
+// Method names and shapes stand in tables and small adapters: methods.go here,
+// and package session. fanout, auth, internal/child and internal/wire know none.
+package hub
