@@ -50,6 +50,30 @@ func PrivateDir(path string) error {
 	return nil
 }
 
+// CheckDataDir changes nothing and reports everything in a data dir that other users could enter, read or change, all
+// together.
+func CheckDataDir(dataDir string) error {
+	var faults []error
+	err := filepath.WalkDir(dataDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a running hub removed it just now
+		}
+		if err != nil {
+			return err
+		}
+		faults = append(faults, checkOwner(path, info))
+		if entry.Type()&fs.ModeSymlink == 0 && info.Mode().Perm()&othersMask != 0 {
+			faults = append(faults, fmt.Errorf("%s has mode %04o: %w", path, info.Mode().Perm(), ErrLoose))
+		}
+		return nil
+	})
+	return errors.Join(append(faults, err)...)
+}
+
 // CheckPrivateFile refuses a file of the hub's own that others could read or change, and anything but a plain file.
 func CheckPrivateFile(path string) error {
 	info, err := os.Lstat(path) // a link would move the question to another place

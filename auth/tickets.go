@@ -28,11 +28,15 @@ type Tickets struct {
 type openTicket struct {
 	hash      [sha256.Size]byte // the ticket itself is not kept: a dump of memory holds no credential
 	principal *Principal
+	path      string // the only route it opens, "" = any that takes tickets
 	expires   time.Time
 }
 
-// Issue makes a ticket that stands for p once, until the time it returns.
-func (t *Tickets) Issue(p *Principal) (ticket string, expires time.Time) {
+// Issue makes a ticket that stands for p once, until the time it returns, on any route that takes tickets.
+func (t *Tickets) Issue(p *Principal) (ticket string, expires time.Time) { return t.IssueFor(p, "") }
+
+// IssueFor makes a ticket that is good on one path only.
+func (t *Tickets) IssueFor(p *Principal, path string) (ticket string, expires time.Time) {
 	raw := make([]byte, ticketBytes)
 	rand.Read(raw)
 	ticket = base64.RawURLEncoding.EncodeToString(raw)
@@ -43,12 +47,16 @@ func (t *Tickets) Issue(p *Principal) (ticket string, expires time.Time) {
 	defer t.mu.Unlock()
 	t.sweepLocked(now)
 	t.makeRoomLocked(p.Device)
-	t.open = append(t.open, openTicket{hash: sha256.Sum256([]byte(ticket)), principal: p, expires: expires})
+	t.open = append(t.open, openTicket{hash: sha256.Sum256([]byte(ticket)), principal: p, path: path, expires: expires})
 	return ticket, expires
 }
 
-// Redeem ends a ticket and returns whom it stood for. The caller still asks whether that device was revoked.
-func (t *Tickets) Redeem(ticket string) (*Principal, bool) {
+// Redeem ends a ticket that is good on any route and returns whom it stood for. The caller still asks whether that
+// device was revoked.
+func (t *Tickets) Redeem(ticket string) (*Principal, bool) { return t.RedeemFor(ticket, "") }
+
+// RedeemFor is Redeem on a path. A ticket that shows up on another path than its own ends there too.
+func (t *Tickets) RedeemFor(ticket, path string) (*Principal, bool) {
 	hash := sha256.Sum256([]byte(ticket))
 	now := time.Now()
 
@@ -59,9 +67,12 @@ func (t *Tickets) Redeem(ticket string) (*Principal, bool) {
 	if i < 0 {
 		return nil, false
 	}
-	p := t.open[i].principal
+	found := t.open[i]
 	t.open = slices.Delete(t.open, i, i+1)
-	return p, !p.Expired(now)
+	if found.path != "" && found.path != path || found.principal.Expired(now) {
+		return nil, false
+	}
+	return found.principal, true
 }
 
 // Drop ends all tickets of a device.

@@ -109,3 +109,21 @@ func TestDroppedDeviceHasNoTickets(t *testing.T) {
 		t.Error("another device's ticket was dropped")
 	}
 }
+
+func TestTicketOpensItsOwnPathOnly(t *testing.T) {
+	var tickets Tickets
+	p := &Principal{Device: "d"}
+	tests := []struct {
+		issued, used string
+		ok           bool
+	}{{"/ws", "/ws", true}, {"/ws", "/acp", false}, {"/ws", "", false}, {"", "/acp", true}}
+	for _, tt := range tests {
+		ticket, _ := tickets.IssueFor(p, tt.issued)
+		if _, ok := tickets.RedeemFor(ticket, tt.used); ok != tt.ok {
+			t.Errorf("ticket for %q on %q: got %v, want %v", tt.issued, tt.used, ok, tt.ok)
+		}
+		if _, ok := tickets.RedeemFor(ticket, tt.issued); ok {
+			t.Errorf("ticket for %q after its use on %q: accepted", tt.issued, tt.used)
+		}
+	}
+}
