@@ -64,6 +64,7 @@ func (s *server) resume(r *request, p sessionParams) (any, *fault) {
 	if slices.Contains(x.model().levels, p.ThoughtLevel) {
 		x.setLevel(p.ThoughtLevel)
 	}
+	x.reportServers()
 	x.emit("session.resumed", object{"directory": x.Workspace.WorkspacePath, "interruptedToolCount": x.closeInterrupted(),
 		"messageCount": len(x.Messages), "partCount": x.partCount()})
 	return x.snapshot(x.Messages), nil

@@ -21,7 +21,7 @@ type output struct {
 	changed sync.Cond
 	lines   []outputLine
 	bytes   int
-	waits   int // how often a producer had to wait for room
+	waits   int
 	muted   bool
 	closed  bool
 	err     error
@@ -54,6 +54,13 @@ func (o *output) full() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.bytes > maxQueuedOutput
+}
+
+// waited is how often a producer had to wait for room.
+func (o *output) waited() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waits
 }
 
 // waitRoom returns when the queue is under its bound again or nothing will be written any more.

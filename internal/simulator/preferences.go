@@ -65,6 +65,7 @@ func (x *session) ensurePreferences() *fault {
 	chosen, failed := x.s.askPreferences(x.ID, scopeExecution)
 	if failed == nil {
 		x.prefs, x.prefsKnown = chosen, true
+		x.reportServers()
 	}
 	return failed
 }

@@ -77,6 +77,9 @@ func (s *server) read(ended chan<- struct{}) {
 		if err != nil {
 			return
 		}
+		if s.out.full() { // a client that writes but does not read is slowed down, not served from ever more memory
+			s.out.waitRoom()
+		}
 	}
 }
 

@@ -102,6 +102,8 @@ func playEvict(t *turn) {
 	t.step(func(m *step) { m.say("This session leaves memory now; resume it to go on.") })
 }
 
+const requestHeaders = "interaction/requestProviderRuntimeHeaders"
+
 // playReverse asks the client everything else that an agent may ask; a client without a user has to answer by itself.
 func playReverse(t *turn) {
 	x := t.x
@@ -109,7 +111,7 @@ func playReverse(t *turn) {
 		method string
 		params object
 	}{
-		{"interaction/requestProviderRuntimeHeaders", object{"requestId": x.ID + ":provider-runtime-headers:" + x.ids.uuid(),
+		{requestHeaders, object{"requestId": x.ID + ":provider-runtime-headers:" + x.ids.uuid(),
 			"sessionId": x.ID, "turnId": t.id, "workspace": x.Workspace, "modelSelection": x.Model.ref(), "providerId": x.Model.ProviderID,
 			"accountAccess": nil, "reason": "model-request"}},
 		{"interaction/requestOfficialMcpAuthHeaders", object{"requestId": x.ids.uuid(), "workspace": x.Workspace, "pluginId": "demo",
@@ -125,6 +127,10 @@ func playReverse(t *turn) {
 		c := newCall(q.method, q.params)
 		x.s.put(c)
 		a := x.s.await(t.ctx, c, preferencesTimeout)
+		if a.fault != nil && q.method == requestHeaders {
+			x.s.notify("interaction/providerRuntimeHeadersCancelled", object{
+				"requestId": q.params["requestId"], "sessionId": x.ID, "workspace": x.Workspace})
+		}
 		report.WriteString("- " + q.method + ": " + describeAnswer(a) + "\n")
 	}
 	t.step(func(m *step) { m.say("The client answered:\n" + report.String()) })

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 )
 
@@ -60,7 +59,7 @@ const sampleInterval = 60 * time.Second
 
 func (s *server) sampleResources() {
 	for s.wait(s.ctx, sampleInterval) {
-		s.notify("process/resourceSample", object{"platform": runtime.GOOS, "arch": runtime.GOARCH, "logicalCpuCount": runtime.NumCPU(),
+		s.notify("process/resourceSample", object{"platform": simulatedPlatform, "arch": simulatedArch, "logicalCpuCount": 8,
 			"intervalMs": sampleInterval.Milliseconds(), "cpuCores": 0.02, "cpuPercent": 0.2, "rssKb": 64 << 10})
 	}
 }

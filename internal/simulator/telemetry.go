@@ -1,7 +1,10 @@
 package simulator
 
-// Facts of the simulated provider.
+// Facts of the simulated provider and machine; fixed, so that transcripts do not depend on where they are made.
 const (
+	simulatedPlatform = "linux"
+	simulatedArch     = "x64"
+
 	providerURL  = "https://provider.invalid/api"
 	providerHost = "provider.invalid"
 	providerKind = "anthropic"
@@ -129,6 +132,12 @@ func (x *session) reportTool(src source) {
 		return
 	}
 	x.telemetry(src, "tool.lifecycle", more)
+}
+
+// reportServers tells how many MCP servers the session has started: none here.
+func (x *session) reportServers() {
+	x.s.notify("process/mcpTelemetry", object{"kind": "session_servers", "sessionId": x.ID, "platform": simulatedPlatform, "arch": simulatedArch,
+		"occurredAt": x.s.clock.now(), "configuredCount": 0, "connectedCount": 0, "failedCount": 0, "processCount": 0})
 }
 
 // operation sends the notification that computer-use integrations listen to.

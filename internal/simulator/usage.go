@@ -47,5 +47,6 @@ func debug(s *server, r *request) (any, *fault) {
 		return nil, failed
 	}
 	return object{"sessionId": x.ID, "session": x.info(), "runtime": x.runtime(), "eventLogLength": len(x.events.list),
-		"rawEventCount": x.events.raw, "messageCount": len(x.Messages), "residentSessionCount": len(s.order)}, nil
+		"rawEventCount": x.events.raw, "messageCount": len(x.Messages), "residentSessionCount": len(s.order),
+		"outputWaits": s.out.waited(), "refusedRequests": s.serial.refused + s.bypass.refused}, nil
 }
