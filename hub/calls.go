@@ -12,9 +12,10 @@ import (
 type reply struct {
 	result []byte
 	err    []byte
+	own    bool // err is the hub's own: the app-server did not answer
 }
 
-func failed(e wire.ErrorObject) reply { return reply{err: rawError(e)} }
+func failed(e wire.ErrorObject) reply { return reply{err: rawError(e), own: true} }
 
 // A call is one request to the app-server, a client's or the hub's own.
 type call struct {

@@ -27,15 +27,14 @@ func (c *Client) Handle(frame []byte) {
 		c.refuseFrame(&e, err)
 		return
 	}
-	if !c.rate.Allow() {
-		c.hub.metrics.limited.Inc()
-		if e.Kind == wire.Request {
-			c.refuse(e.ID, fault(codeTooMany, "too many frames in a short time", "rateLimit", true, rateRetry))
-		}
-		return
-	}
 	switch e.Kind {
 	case wire.Request:
+		// Only calls are limited: an answer must never get lost.
+		if !c.rate.Allow() {
+			c.hub.metrics.limited.Inc()
+			c.refuse(e.ID, fault(codeTooMany, "too many calls in a short time", "rateLimit", true, rateRetry))
+			return
+		}
 		c.request(&e)
 	case wire.Response:
 		c.answer(e.ID, e.Result, false)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"zcodehub/internal/child"
-	"zcodehub/internal/wire"
 	"zcodehub/session"
 )
 
@@ -125,11 +124,8 @@ func (h *Hub) runOnce(ctx context.Context) (detail string) {
 // document 1.6). The reply opens the gate, be it an error of an older build.
 func (h *Hub) probe(generation int) {
 	h.call(&call{method: "runtime/capabilities", params: []byte("{}"), probe: true, done: func(r reply) {
-		if r.err != nil {
-			if code, _ := wire.Get(r.err, "code"); string(code) != fmt.Sprint(codeNoMethod) {
-				h.log.Warn("the app-server did not tell its capabilities", "error", string(r.err))
-				return
-			}
+		if r.own {
+			return // it ended, or did not answer in time
 		}
 		h.gate.open(generation, append([]byte(nil), r.result...))
 		status, _ := h.gate.snapshot()
