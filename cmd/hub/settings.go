@@ -130,7 +130,7 @@ func settings(c *config) []*setting {
 		{key: "max-message-bytes", value: size(&c.MaxMessageBytes),
 			usage: "largest message a client may send"},
 		{key: "rate-limit", value: number(&c.RateLimit),
-			usage: "frames a second that one client may send; 0 is no limit"},
+			usage: "frames a second that one client may send, on average"},
 		{key: "rate-burst", value: integer(&c.RateBurst),
 			usage: "frames that one client may send at once"},
 		{key: "ready-file", value: text(&c.ReadyFile, "FILE"),

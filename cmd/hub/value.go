@@ -112,8 +112,8 @@ func number(target *float64) value {
 		target: target, name: "NUMBER", bare: true,
 		parse: func(s string) (float64, error) {
 			v, err := strconv.ParseFloat(s, 64)
-			if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-				return 0, errors.New("wants a number, 0 or more")
+			if err != nil || v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+				return 0, errors.New("wants a number above zero")
 			}
 			return v, nil
 		},
