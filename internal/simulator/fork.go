@@ -99,6 +99,7 @@ func (x *session) copyMessages(list []*storedMsg) {
 		c.ParentID = renamed[m.ParentID]
 		c.Parts = nil
 		for _, p := range m.Parts {
+			p.settle()
 			part := *p
 			part.ID = x.ids.timed("part", p.Start)
 			c.Parts = append(c.Parts, &part)

@@ -30,6 +30,20 @@ type storedPart struct {
 	File   object     `json:"file,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	Usage  usage      `json:"usage"`
+
+	tail []byte // streamed text that is not in Text yet, see settle
+}
+
+// grow adds streamed text. It stays beside Text until somebody looks, since joining strings for every word of a long
+// answer would take time that grows with the square of its length.
+func (p *storedPart) grow(text string) { p.tail = append(p.tail, text...) }
+
+// settle brings Text up to date. Whoever reads Text calls it first.
+func (p *storedPart) settle() {
+	if len(p.tail) > 0 {
+		p.Text += string(p.tail)
+		p.tail = nil
+	}
 }
 
 // toolState is where a tool call stands.
@@ -154,6 +168,7 @@ func (m *storedMsg) semantics() string {
 
 // fill adds the members that both forms share.
 func (p *storedPart) fill(part object) {
+	p.settle()
 	switch p.Type {
 	case "text", "reasoning", "compaction":
 		part["text"] = p.Text

@@ -41,7 +41,7 @@ func (s *server) materialize(r record) *session {
 func (s *server) newSessionID() string {
 	for {
 		id := "sess_" + s.ids.uuid()
-		if s.sessions[id] == nil && !s.store.has(id) {
+		if _, stored := s.store.get(id); s.sessions[id] == nil && !stored {
 			return id
 		}
 	}

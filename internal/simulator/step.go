@@ -110,7 +110,7 @@ func (m *step) delta(kind string, part *storedPart, text string) {
 
 // grow adds text to a part without an event.
 func (m *step) grow(part *storedPart, text string) {
-	part.Text += text
+	part.grow(text)
 	tokens := 1 + len(text)/charsPerToken
 	m.usage.Output += tokens
 	if part.Type == "reasoning" {
@@ -201,6 +201,7 @@ func (x *session) historyTokens() int {
 	chars := 0
 	for _, m := range x.Messages {
 		for _, p := range m.Parts {
+			p.settle()
 			chars += len(p.Text)
 			if p.Call != nil {
 				chars += len(p.Call.Output)

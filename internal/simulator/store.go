@@ -15,13 +15,18 @@ import (
 // The maps are guarded by the loop.
 type store struct {
 	path string // "" keeps everything in memory
-	rows map[string]raw
-	meta map[string]record // the rows without their messages, for lists
+	rows map[string]row
 	rule map[string][]rule
 	made uint64 // state files composed so far
 
 	file    sync.Mutex // held while the file is written; taken without the loop
 	written uint64     // the newest composition that is on disk; guarded by file
+}
+
+// row is a session in the store. Its messages are shared with the session in memory, if there is one.
+type row struct {
+	record
+	text raw // as it stands in the state file; nil without one
 }
 
 // stateFile is the form of the file. Sessions keep the order of their creation.
@@ -34,7 +39,7 @@ type stateFile struct {
 const stateVersion = 1
 
 func openStore(path string) (*store, error) {
-	st := &store{path: path, rows: map[string]raw{}, meta: map[string]record{}, rule: map[string][]rule{}}
+	st := &store{path: path, rows: map[string]row{}, rule: map[string][]rule{}}
 	if path == "" {
 		return st, nil
 	}
@@ -52,9 +57,9 @@ func openStore(path string) (*store, error) {
 	if file.Version != stateVersion {
 		return nil, fmt.Errorf("state file %s has version %d, this build reads %d", path, file.Version, stateVersion)
 	}
-	for _, row := range file.Sessions {
+	for _, text := range file.Sessions {
 		var r record
-		if err := json.Unmarshal(row, &r); err != nil {
+		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, fmt.Errorf("state file %s holds a bad session: %w", path, err)
 		}
 		st.put(r)
@@ -65,30 +70,30 @@ func openStore(path string) (*store, error) {
 	return st, nil
 }
 
-func (st *store) has(id string) bool { return st.rows[id] != nil }
-
 // put replaces a session's row.
 func (st *store) put(r record) {
-	st.rows[r.ID] = encode(r)
-	r.Messages = nil
-	st.meta[r.ID] = r
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			p.settle()
+		}
+	}
+	kept := row{record: r}
+	if st.path != "" {
+		kept.text = encode(r)
+	}
+	st.rows[r.ID] = kept
 }
 
 func (st *store) get(id string) (record, bool) {
-	row, ok := st.rows[id]
-	if !ok {
-		return record{}, false
-	}
-	var r record
-	mustDecode(row, &r)
-	return r, true
+	kept, ok := st.rows[id]
+	return kept.record, ok
 }
 
-// list gives the rows without their messages, the most recently used first.
+// list gives the rows, the most recently used first.
 func (st *store) list() []record {
-	list := make([]record, 0, len(st.meta))
-	for _, id := range sortedKeys(st.meta) {
-		list = append(list, st.meta[id])
+	list := make([]record, 0, len(st.rows))
+	for _, id := range sortedKeys(st.rows) {
+		list = append(list, st.rows[id].record)
 	}
 	slices.SortStableFunc(list, func(a, b record) int {
 		switch {
@@ -117,7 +122,7 @@ func (s *server) persist() {
 	}
 	file := stateFile{Version: stateVersion, Rules: st.rule, Sessions: []raw{}}
 	for _, id := range sortedKeys(st.rows) {
-		file.Sessions = append(file.Sessions, st.rows[id])
+		file.Sessions = append(file.Sessions, st.rows[id].text)
 	}
 	text := encode(file)
 	st.made++
@@ -153,10 +158,4 @@ func (st *store) writeFile(text []byte, version uint64) error {
 	}
 	st.written = version
 	return nil
-}
-
-func mustDecode(text []byte, out any) {
-	if err := json.Unmarshal(text, out); err != nil {
-		panic("simulator: own JSON does not decode: " + err.Error())
-	}
 }

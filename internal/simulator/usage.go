@@ -7,7 +7,7 @@ func (s *server) sessionUsage(r *request, p sessionParams) (any, *fault) {
 	var u usage
 	if x, ok := s.sessions[p.SessionID]; ok {
 		u = x.Usage
-	} else if rec, ok := s.store.meta[p.SessionID]; ok {
+	} else if rec, ok := s.store.get(p.SessionID); ok {
 		u = rec.Usage
 	}
 	o := u.counts()
