@@ -15,6 +15,9 @@
 //	                              turn goroutine ───┤ script → step → tool → interaction
 //	                                                └─> session.emit ─> batcher ─> log, seq ─> output queue ── writer ── stdout
 //
+// session.emitted is the one door through which all events of a session pass, already numbered as the runtime counts
+// them; whatever else wants to follow a session (a second stream in another form) listens there.
+//
 // Goroutines: reader, serial worker, bypass worker, writer, residency sweeper; one per running turn, compaction and
 // background task. Run starts them all and waits for them.
 //

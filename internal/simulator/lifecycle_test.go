@@ -98,6 +98,20 @@ func TestEndOfInputFailsWhatWaitsForTheClient(t *testing.T) {
 	})
 }
 
+func TestEndOfInputAbortsSlowRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{Speed: 1})
+		s.settle()
+		s.request("workspace/generateText", `{"workspace":`+demoWorkspace+`,"selection":{"providerId":"demo","modelId":"demo-flash"},"prompt":"slow 1h","querySource":"test"}`)
+		s.in.Close()
+		began := time.Now()
+		<-s.ended
+		if took := time.Since(began); took > 2*finishGrace {
+			t.Errorf("ending took %v", took)
+		}
+	})
+}
+
 func TestEndOfInputAbortsTurnsWithoutFurtherEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{Speed: 1})

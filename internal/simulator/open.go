@@ -137,7 +137,6 @@ func (x *session) answerClose(r *request, p sessionParams) (any, *fault) {
 		turn := x.turn
 		x.s.yield(func() { <-turn.done })
 	}
-	x.endTasks()
 	x.save()
 	x.emit("session.closed", object{"reason": "client"})
 	x.s.remove(x)

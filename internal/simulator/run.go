@@ -134,8 +134,8 @@ func (s *server) shutDown(inputEnded <-chan struct{}, written chan error) {
 	s.abortTurns()
 	quiet := s.whenQuiet()
 	s.mu.Unlock()
-	if s.ctx.Err() == nil {
-		waitAtMost(quiet, time.Until(deadline))
+	if s.ctx.Err() == nil { // what has just failed still gets its answer out, what is merely slow does not
+		waitAtMost(quiet, finishGrace)
 	}
 	s.stop(nil)
 	s.out.close()

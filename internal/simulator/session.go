@@ -62,7 +62,8 @@ func (s *server) remove(x *session) {
 	s.order = slices.DeleteFunc(s.order, func(y *session) bool {
 		goes := y == x || (y.Kind == kindSubagent && y.ParentID == x.ID)
 		if goes {
-			y.closed = true
+			y.closed, y.subscribed = true, false
+			y.endTasks()
 			delete(s.sessions, y.ID)
 		}
 		return goes

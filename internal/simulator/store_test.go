@@ -106,6 +106,19 @@ func TestEvictPromptTakesTheSessionOutOfMemory(t *testing.T) {
 	})
 }
 
+func TestEvictionEndsBackgroundTasks(t *testing.T) {
+	inBubble(t, Options{Speed: 1}, func(s *sim) {
+		id := s.open()
+		s.prompt(id, "background 1h")
+		s.pass(10 * time.Second)
+		s.prompt(id, "evict")
+		s.pass(10 * time.Second)
+		if said := s.pass(10 * time.Second); len(only(said, "session/event")) > 0 {
+			t.Errorf("an evicted session goes on: %v", eventNames(said))
+		}
+	})
+}
+
 func TestIdleSessionsAreEvicted(t *testing.T) {
 	inBubble(t, Options{}, func(s *sim) {
 		id := s.open()
