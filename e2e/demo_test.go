@@ -50,10 +50,11 @@ type demo struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 	url    string // as it listens or, with --public-url, as it is reached
-	link   string // signs a browser in
+	desk   string // link that signs a browser in as "desk", an admin
+	phone  string // the same as "phone", an operator
 }
 
-var printedLink = regexp.MustCompile(`link +((http://\S+)/#token=\S+)`)
+var printedLink = regexp.MustCompile(`(link|phone) +((http://\S+)/#token=\S+)`)
 
 func startDemo(t *testing.T, args ...string) *demo {
 	t.Helper()
@@ -68,14 +69,18 @@ func startDemo(t *testing.T, args ...string) *demo {
 	}
 	t.Cleanup(d.stop)
 	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if found := printedLink.FindStringSubmatch(lines.Text()); found != nil {
-			d.link, d.url = found[1], found[2]
-			break
+	for d.phone == "" && lines.Scan() {
+		found := printedLink.FindStringSubmatch(lines.Text())
+		switch {
+		case found == nil:
+		case found[1] == "link":
+			d.desk, d.url = found[2], found[3]
+		default:
+			d.phone = found[2]
 		}
 	}
-	if d.link == "" {
-		t.Fatal("hub demo ended without printing a link")
+	if d.phone == "" {
+		t.Fatal("hub demo ended without printing its links")
 	}
 	go func() { // ends with the process; what is printed after the link is for people
 		for lines.Scan() {

@@ -13,7 +13,7 @@ import (
 
 func TestPrometheusAcceptsTheMetrics(t *testing.T) {
 	d := startDemo(t)
-	p := openPage(t, "desk", d.link)
+	p := openPage(t, "desk", d.desk)
 	p.createSession("/demo")
 	p.prompt("ask")
 	p.press("cards", "Allow once")

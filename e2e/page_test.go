@@ -13,7 +13,7 @@ const allowedText = "The command ran"
 
 func TestLinkSignsInAndLeavesTheAddressBar(t *testing.T) {
 	d := startDemo(t)
-	p := openPage(t, "desk", d.link)
+	p := openPage(t, "desk", d.desk)
 	p.wantConnected()
 	address := p.evaluate("location.href")
 	stored := p.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
@@ -29,21 +29,21 @@ func TestLinkSignsInAndLeavesTheAddressBar(t *testing.T) {
 
 func TestTurnWithAPermissionInTheBrowser(t *testing.T) {
 	d := startDemo(t)
-	p := openPage(t, "desk", d.link)
+	p := openPage(t, "desk", d.desk)
 	p.createSession("/demo")
 	p.prompt("ask")
 	p.wantText(".card", "Bash")
 	p.press("cards", "Allow once")
-	p.wantText(".card .fate", "allow by demo")
+	p.wantText(".card .fate", "allow by desk")
 	p.wantText("#log", allowedText)
 	p.wantText("#session-state", "idle")
 }
 
 func TestSecondBrowserSeesTheTurnAndWhoAnswered(t *testing.T) {
 	d := startDemo(t)
-	desk := openPage(t, "desk", d.link)
+	desk := openPage(t, "desk", d.desk)
 	desk.createSession("/demo")
-	phone := openPage(t, "phone", d.link)
+	phone := openPage(t, "phone", d.phone)
 	phone.do("follow the session", chromedp.Click("#session-list button", chromedp.NodeVisible))
 	phone.wantText("#session-state", "idle")
 
@@ -53,20 +53,20 @@ func TestSecondBrowserSeesTheTurnAndWhoAnswered(t *testing.T) {
 	}
 	phone.press("cards", "Allow once")
 	for _, p := range []*page{desk, phone} {
-		p.wantText(".card .fate", "allow by demo")
+		p.wantText(".card .fate", "allow by phone")
 		p.wantText("#log", allowedText)
 	}
 }
 
 func TestReloadedPageSeesTheOpenQuestionAgain(t *testing.T) {
 	d := startDemo(t)
-	p := openPage(t, "desk", d.link)
+	p := openPage(t, "desk", d.desk)
 	p.createSession("/demo")
 	p.prompt("ask")
 	p.wantText(".card", "Bash")
 	p.do("reload", chromedp.Reload())
 	p.wantText(".card", "Bash")
 	p.press("cards", "Deny")
-	p.wantText(".card .fate", "deny by demo")
+	p.wantText(".card .fate", "deny by desk")
 	p.wantText("#log", "I could not do it")
 }

@@ -103,7 +103,7 @@ func TestTurnThroughNginx(t *testing.T) {
 	if d.url != "http://"+proxy {
 		t.Errorf("the link leads to %s, want http://%s", d.url, proxy)
 	}
-	p := openPage(t, "phone", d.link)
+	p := openPage(t, "phone", d.phone)
 	p.createSession("/demo")
 	p.prompt("ask")
 	p.press("cards", "Allow once")

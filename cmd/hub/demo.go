@@ -73,27 +73,51 @@ func taken(address string) bool {
 	return listener.Close() != nil
 }
 
-// announceDemo prints how to get in. The token stands in the link's fragment, which browsers send to no server; the
-// page takes it out of the address bar.
+// announceDemo prints how to get in, as two people, so that it shows who answered. A token stands in its link's
+// fragment, which browsers send to no server; the page takes it out of the address bar.
 func announceDemo(a *app, c *config, keys *auth.Keys, url string) error {
-	token, _, err := keys.Mint(auth.Grant{Name: "demo", Role: "admin", TTL: demoTokenTTL}, time.Now())
+	link := func(name string, role auth.Role) (string, error) {
+		token, _, err := keys.Mint(auth.Grant{Name: name, Role: role, TTL: demoTokenTTL}, time.Now())
+		return strings.TrimSuffix(url, "/") + "/#token=" + token, err
+	}
+	desk, err := link("desk", auth.RoleAdmin)
 	if err != nil {
 		return err
 	}
-	link := strings.TrimSuffix(url, "/") + "/#token=" + token
-	if _, err := fmt.Fprintf(a.out, "\nhub demo: a simulated app-server; nothing is kept and no model is asked.\n\n"+
-		"  hub   %s\n  link  %s\n        (signs a browser in; works for %s)\n\n", url, link, shortDuration(demoTokenTTL)); err != nil {
+	phone, err := link("phone", auth.RoleOperator)
+	if err != nil {
 		return err
 	}
-	if err := printQR(a.out, link); err != nil {
+	if _, err := fmt.Fprintf(a.out, demoWelcome, url, desk, phone, shortDuration(demoTokenTTL)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\nOpen the link, create a session and send it one of: help, ask, question, plan, burst 200.\n"+
-		"Open the link in a second window too: both see who answered.\n\n"+
-		"  %[1]s status --data-dir %[2]s\n"+
-		"  %[1]s token create --role viewer --name laptop --data-dir %[2]s\n\nCtrl-C ends the demo.\n", programName(), c.DataDir)
+	if err := printQR(a.out, phone); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, demoAdvice, programName(), c.DataDir)
 	return err
 }
+
+const demoWelcome = `
+hub demo: a simulated app-server; nothing is kept and no model is asked.
+
+  hub    %s
+  link   %s
+  phone  %s
+
+Each link signs a browser in for %s; the code below is the phone's.
+
+`
+
+const demoAdvice = `
+Open the link, create a session in any folder and send it one of: help, ask, question, plan, burst 2000.
+Open the phone's link in a private window, or on a phone that reaches this address: both see who answered.
+
+  %[1]s status --data-dir %[2]s
+  %[1]s token create --role viewer --name wall --data-dir %[2]s
+
+Ctrl-C ends the demo.
+`
 
 // programName is how the user starts this program again; `go run` builds it where it cannot be found later.
 func programName() string {
