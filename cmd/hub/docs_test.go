@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -92,4 +93,75 @@ func TestConfigurationDocIsMadeFromTheTable(t *testing.T) {
 	if string(got) != want {
 		t.Error("docs/configuration.md differs from the table in settings.go: run `make docs`")
 	}
+}
+
+// namesIn collects what the pattern's group finds in files.
+func namesIn(t *testing.T, pattern *regexp.Regexp, files ...string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range pattern.FindAllSubmatch(content, -1) {
+			names[string(found[1])] = true
+		}
+	}
+	if len(names) == 0 {
+		t.Fatalf("%s finds nothing in %v", pattern, files)
+	}
+	return names
+}
+
+func wantSame(t *testing.T, what string, code, doc map[string]bool) {
+	t.Helper()
+	for name := range code {
+		if !doc[name] {
+			t.Errorf("%s %s is in the code but not in its document", what, name)
+		}
+	}
+	for name := range doc {
+		if !code[name] {
+			t.Errorf("%s %s is in the document but not in the code", what, name)
+		}
+	}
+}
+
+// productFiles are the Go files of some packages without their tests.
+func productFiles(t *testing.T, packages ...string) []string {
+	t.Helper()
+	var files []string
+	for _, pkg := range packages {
+		found, err := filepath.Glob(filepath.Join("..", "..", pkg, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range found {
+			if !strings.HasSuffix(file, "_test.go") {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+func TestMetricsDocNamesEveryMetric(t *testing.T) {
+	code := namesIn(t, regexp.MustCompile(`"(hub_[a-z_]+)"`), productFiles(t, "hub", "web", "fanout", "session", "auth")...)
+	doc := namesIn(t, regexp.MustCompile("\\| `(hub_[a-z_]+)` \\|"), filepath.Join("..", "..", "docs", "metrics.md"))
+	wantSame(t, "metric", code, doc)
+}
+
+func TestProtocolDocNamesEveryCloseAndErrorCode(t *testing.T) {
+	protocol := filepath.Join("..", "..", "docs", "protocol.md")
+	closes := namesIn(t, regexp.MustCompile(`Close[A-Za-z0-9]+ += ([0-9]{4})\b`), filepath.Join("..", "..", "web", "close.go"))
+	wantSame(t, "close code", closes, namesIn(t, regexp.MustCompile(`(?m)^\| ([0-9]{4}) \|`), protocol))
+	codes := namesIn(t, regexp.MustCompile(`= (-3204[0-9])\b`), filepath.Join("..", "..", "hub", "errors.go"))
+	wantSame(t, "error code", codes, namesIn(t, regexp.MustCompile(`(?m)^\| (-320[0-9]{2}) \|`), protocol))
+}
+
+func TestProtocolDocNamesEveryMethodOfTheHub(t *testing.T) {
+	code := namesIn(t, regexp.MustCompile(`"(hub/[a-zA-Z]+)"`), productFiles(t, "hub")...)
+	doc := namesIn(t, regexp.MustCompile("`(hub/[a-zA-Z]+)"), filepath.Join("..", "..", "docs", "protocol.md"))
+	wantSame(t, "method", code, doc)
 }
