@@ -82,9 +82,14 @@ func (h *Hub) Attach(info ClientInfo, sink Sink) (*Client, error) {
 		h.mu.Unlock()
 		return nil, ErrClosing
 	}
+	if h.tooManyLocked(info.Principal) {
+		h.mu.Unlock()
+		return nil, ErrTooManyConnections
+	}
 	h.clients[c.id] = c
 	h.mu.Unlock()
 	h.metrics.attached(info, 1)
+	c.auditEvent("client.attached", "", map[string]string{"connectionId": c.id, "role": string(info.Principal.Role)})
 	c.greet()
 	c.showAll()
 	return c, nil
@@ -109,6 +114,7 @@ func (c *Client) Detach() {
 	h.mu.Unlock()
 	c.outbox.Close()
 	h.metrics.attached(c.info, -1)
+	c.auditEvent("client.detached", "", map[string]string{"connectionId": c.id})
 	if uploads {
 		h.ask("v4/connection/flow", jsonOf(map[string]string{"connectionId": c.id, "state": "closed"}), func(reply) {})
 	}

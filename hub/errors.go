@@ -11,6 +11,10 @@ import (
 // ErrClosing is returned by Attach once the hub has begun to close.
 var ErrClosing = errors.New("hub is closing")
 
+// ErrTooManyConnections is returned by Attach when the device has all the
+// connections that it may have.
+var ErrTooManyConnections = errors.New("this device has too many connections")
+
 // The hub's own error codes, beside those of the app-server (protocol document
 // 1.4). Each carries data {reason, retryable, retryAfterMs?}.
 const (

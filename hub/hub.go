@@ -30,8 +30,11 @@ type Options struct {
 	MaxMessageBytes int64         // told to clients, kept by the edge; 0 means 32 MiB
 	RateLimit       float64       // frames a second from one client; 0 means 50
 	RateBurst       int           // and at once; 0 means 200
+	MaxConnections  int           // of one device; 0 means 100
 	// Verify checks a newer token (hub/refreshToken); nil refuses all.
-	Verify     func(token string, now time.Time) (*auth.Principal, error)
+	Verify func(token string, now time.Time) (*auth.Principal, error)
+	// Audit takes what the record keeps; it must not block. nil keeps none.
+	Audit      func(auth.AuditEvent)
 	Log        *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil keeps the metrics to itself
 }
@@ -45,6 +48,9 @@ const (
 	defaultRateLimit = 50
 	defaultRateBurst = 200
 	rateRetry        = time.Second // the hint with -32042
+	// defaultMaxConnections: a person has a few windows open; a token that
+	// leaked must not use up the machine's file descriptors.
+	defaultMaxConnections = 100
 )
 
 func (o *Options) fillIn() {
@@ -62,6 +68,9 @@ func (o *Options) fillIn() {
 	}
 	if o.RateBurst == 0 {
 		o.RateBurst = defaultRateBurst
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = defaultMaxConnections
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

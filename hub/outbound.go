@@ -142,6 +142,9 @@ func with(params []byte, key, value string) []byte {
 // this client only, behind the updates that the app-server printed before it.
 func (c *Client) forward(r *request) {
 	params := r.params
+	if !r.repeated {
+		c.auditPrompt(r)
+	}
 	switch {
 	case r.method == "session/read":
 		params = without(params, isDeliveryKind) // it would switch everybody's stream

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"zcodehub/auth"
 	"zcodehub/internal/child"
 	"zcodehub/session"
 )
@@ -71,6 +72,7 @@ func (h *Hub) keepRunning(ctx context.Context) {
 		h.log.Warn("the app-server ended", "detail", detail, "ends", ends, "nextTryIn", wait.Round(time.Millisecond))
 		h.tellState(h.gate.enter(nil, state, fmt.Sprintf("%s; next try in %s", detail, wait.Round(100*time.Millisecond))))
 		h.metrics.restarts.Inc()
+		h.audit(auth.AuditEvent{Event: "appServer.ended", Detail: map[string]string{"how": detail}})
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,67 @@
+package hub
+
+import (
+	"zcodehub/auth"
+	"zcodehub/internal/wire"
+)
+
+// closeRevoked is the close code that means "pair again".
+const closeRevoked = 4403
+
+// Revoke closes every connection of a device at once. Whoever calls it has made
+// sure that the device's credential admits nobody any more.
+func (h *Hub) Revoke(device string) {
+	for _, c := range h.allClients() {
+		if p := c.who(); p.Device == device && !p.Local {
+			c.sink.CloseSoon(closeRevoked, "this device was revoked: pair again")
+		}
+	}
+}
+
+// tooManyLocked tells that a device has all the connections it may have.
+func (h *Hub) tooManyLocked(p *auth.Principal) bool {
+	if p.Local {
+		return false
+	}
+	n := 0
+	for _, c := range h.clients {
+		if c.info.Principal.Device == p.Device {
+			n++
+		}
+	}
+	return n >= h.opts.MaxConnections
+}
+
+// audit hands one event to whoever keeps the record.
+func (h *Hub) audit(e auth.AuditEvent) {
+	if h.opts.Audit != nil {
+		h.opts.Audit(e)
+	}
+}
+
+func (c *Client) auditEvent(event, sessionID string, detail map[string]string) {
+	p := c.who()
+	c.hub.audit(auth.AuditEvent{Event: event, Name: p.Name, Device: p.Device, Addr: c.info.RemoteAddr, SessionID: sessionID, Detail: detail})
+}
+
+// auditPrompt notes that a prompt went to the agent: its length and hash, not
+// its text.
+func (c *Client) auditPrompt(r *request) {
+	if c.hub.opts.Audit == nil {
+		return
+	}
+	var raw []byte
+	switch r.method {
+	case "session/send":
+		raw, _ = wire.Get(r.params, "content")
+	case "v4/command":
+		if kind, _ := member(r.params, "type"); kind != "sendText" && kind != "sendGoalCommand" {
+			return
+		}
+		raw, _ = wire.Path(r.params, "payload", "text")
+	default:
+		return
+	}
+	text, _ := wire.StringValue(raw)
+	c.auditEvent("prompt.sent", r.sessionID, auth.Digest([]byte(text)))
+}
