@@ -82,7 +82,7 @@ func (h *Hub) Attach(info ClientInfo, sink Sink) (*Client, error) {
 		h.mu.Unlock()
 		return nil, ErrClosing
 	}
-	if h.tooManyLocked(info.Principal) {
+	if !h.admitLocked(info.Principal) {
 		h.mu.Unlock()
 		return nil, ErrTooManyConnections
 	}
@@ -111,6 +111,7 @@ func (c *Client) Detach() {
 	h := c.hub
 	h.mu.Lock()
 	delete(h.clients, c.id)
+	h.leaveLocked(c.info.Principal)
 	h.mu.Unlock()
 	c.outbox.Close()
 	h.metrics.attached(c.info, -1)

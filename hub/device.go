@@ -18,18 +18,19 @@ func (h *Hub) Revoke(device string) {
 	}
 }
 
-// tooManyLocked tells that a device has all the connections it may have.
-func (h *Hub) tooManyLocked(p *auth.Principal) bool {
-	if p.Local {
+// admitLocked counts a connection of a device in, if it may have one more.
+func (h *Hub) admitLocked(p *auth.Principal) bool {
+	if !p.Local && h.perDevice[p.Device] >= h.opts.MaxConnections {
 		return false
 	}
-	n := 0
-	for _, c := range h.clients {
-		if c.info.Principal.Device == p.Device {
-			n++
-		}
+	h.perDevice[p.Device]++
+	return true
+}
+
+func (h *Hub) leaveLocked(p *auth.Principal) {
+	if h.perDevice[p.Device]--; h.perDevice[p.Device] == 0 {
+		delete(h.perDevice, p.Device)
 	}
-	return n >= h.opts.MaxConnections
 }
 
 // audit hands one event to whoever keeps the record.

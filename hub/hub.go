@@ -30,7 +30,7 @@ type Options struct {
 	MaxMessageBytes int64         // told to clients, kept by the edge; 0 means 32 MiB
 	RateLimit       float64       // frames a second from one client; 0 means 50
 	RateBurst       int           // and at once; 0 means 200
-	MaxConnections  int           // of one device; 0 means 100
+	MaxConnections  int           // of one device; 0 means 10,000
 	// Verify checks a newer token (hub/refreshToken); nil refuses all.
 	Verify func(token string, now time.Time) (*auth.Principal, error)
 	// Audit takes what the record keeps; it must not block. nil keeps none.
@@ -48,9 +48,10 @@ const (
 	defaultRateLimit = 50
 	defaultRateBurst = 200
 	rateRetry        = time.Second // the hint with -32042
-	// defaultMaxConnections: a person has a few windows open; a token that
-	// leaked must not use up the machine's file descriptors.
-	defaultMaxConnections = 100
+	// defaultMaxConnections leaves room for a thousand scripts under one token
+	// and keeps one that leaked from using up the 65,536 file descriptors that
+	// the service unit allows.
+	defaultMaxConnections = 10_000
 )
 
 func (o *Options) fillIn() {
@@ -99,6 +100,7 @@ type Hub struct {
 
 	mu          sync.Mutex // before Client.mu, timekeeper.mu
 	clients     map[string]*Client
+	perDevice   map[string]int // connections of each device
 	closing     bool
 	resuming    map[string][]func(err []byte) // session/resume under way, by session
 	presenceDue map[*session.Session]bool
@@ -117,7 +119,7 @@ func New(o Options) (*Hub, error) {
 		sessions: session.NewRegistry(budget), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
 		restart: make(chan struct{}, 1),
 		reading: reading{others: map[*session.Session]struct{}{}},
-		clients: map[string]*Client{}, resuming: map[string][]func([]byte){}, presenceDue: map[*session.Session]bool{},
+		clients: map[string]*Client{}, perDevice: map[string]int{}, resuming: map[string][]func([]byte){}, presenceDue: map[*session.Session]bool{},
 	}
 	h.gate = &gate{hub: h, status: AppServerStatus{State: stateStarting}}
 	h.metrics = newMetrics(h, o.Registerer, budget)
