@@ -37,7 +37,7 @@ type harness struct {
 	log    *syncBuffer
 	pipes  *pipeListener
 	http   *http.Client
-	stop   func() // ends Serve and waits for it
+	stop   func() // ends Serve and waits for it; may be called again
 }
 
 func newHarness(t *testing.T, listeners ...net.Listener) *harness {
@@ -71,15 +71,18 @@ func newHarnessFor(t *testing.T, player Hub, listeners ...net.Listener) *harness
 	h.http = &http.Client{Transport: transport}
 
 	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- h.server.Serve(ctx, append(listeners, h.pipes)...) }()
-	h.stop = sync.OnceFunc(func() {
-		transport.CloseIdleConnections()
-		cancel()
-		if err := <-served; err != nil {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := h.server.Serve(ctx, append(listeners, h.pipes)...); err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-	})
+	}()
+	h.stop = func() {
+		transport.CloseIdleConnections()
+		cancel()
+		<-ended
+	}
 	return h
 }
 

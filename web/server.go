@@ -70,7 +70,7 @@ type Options struct {
 	Registry        *prometheus.Registry // what /metrics shows; the edge's own metrics are added to it
 	Log             *slog.Logger
 	MaxMessageBytes int64         // of one message from a client; 0 = 32 MiB
-	DrainTimeout    time.Duration // how long Serve waits for clients to go at the end; 0 = 5 s
+	DrainTimeout    time.Duration // how long Serve waits at the end for clients to go, and again as long for what is left; 0 = 5 s
 }
 
 // Server is the edge of one hub.
@@ -148,7 +148,8 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	return err
 }
 
-// drain refuses new clients and lets the hub say goodbye to those that are here.
+// drain refuses new clients and lets the hub say goodbye to those that are here. Whoever is still here after
+// drainTimeout is told to go, and dropped after half as long.
 func (s *Server) drain() {
 	s.mu.Lock()
 	s.draining = true
@@ -158,7 +159,7 @@ func (s *Server) drain() {
 		return
 	}
 	s.forEach(func(c *conn) { c.CloseSoon(CloseGoingAway, "the hub is shutting down") })
-	if s.waitFor(2*closeGrace + time.Second) { // what a conn may take to close, and the way there
+	if s.waitFor(s.drainTimeout / 2) {
 		return
 	}
 	s.log.Warn("dropping clients that did not close in time")
@@ -168,7 +169,7 @@ func (s *Server) drain() {
 
 // stop ends what is left of HTTP. The listeners stay open until the clients are gone, so that /readyz can tell.
 func (s *Server) stop(server *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.drainTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.drainTimeout/2)
 	defer cancel()
 	if server.Shutdown(ctx) != nil {
 		_ = server.Close()
