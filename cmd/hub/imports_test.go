@@ -18,8 +18,10 @@ const module = "zcodehub"
 var mayImport = map[string][]string{
 	"cmd/hub": {"web", "hub", "auth", "internal/simulator"},
 	"web":     {"hub", "auth", "internal/wire"},
-	"hub":     {"session", "fanout", "auth", "internal/child", "internal/wire"},
+	"hub":     {"session", "session/conversation", "fanout", "auth", "internal/child", "internal/wire"},
 	"session": {"fanout", "auth", "internal/wire"},
+
+	"session/conversation": {"fanout", "internal/wire"},
 
 	"auth":          {},
 	"fanout":        {},
@@ -43,6 +45,9 @@ var mayUse = map[string][]string{
 	"fanout":             {},
 	"session":            {},
 	"internal/wire":      {},
+
+	"session/conversation": {},
+
 	"internal/child":     {"golang.org/x/sys", "golang.org/x/time"},
 	"internal/simulator": {},
 }

@@ -106,6 +106,7 @@ func newHub(a *app, c *config, command []string, keys *auth.Keys, log *slog.Logg
 		MaxMessageBytes: c.MaxMessageBytes,
 		RateLimit:       c.RateLimit,
 		RateBurst:       int(c.RateBurst),
+		MaxConnections:  int(c.MaxConnections),
 		Verify:          keys.Verify,
 		Log:             log,
 		Registerer:      registry,

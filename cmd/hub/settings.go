@@ -26,6 +26,7 @@ type config struct {
 	MaxMessageBytes int64
 	RateLimit       float64
 	RateBurst       int64
+	MaxConnections  int64
 	ReadyFile       string
 	Provider        providerConfig
 
@@ -89,6 +90,8 @@ func defaults(environ []string) *config {
 		// A person's client sends a few frames a second; the burst lets one reconnect to many sessions at once.
 		RateLimit: 50,
 		RateBurst: 200,
+		// Far above what one device opens, and an end to one that opens them by mistake.
+		MaxConnections: 10_000,
 		Provider:  providerConfig{ID: "hub", APIType: "anthropic-messages"},
 	}
 }
@@ -133,6 +136,8 @@ func settings(c *config) []*setting {
 			usage: "frames a second that one client may send, on average"},
 		{key: "rate-burst", value: integer(&c.RateBurst),
 			usage: "frames that one client may send at once"},
+		{key: "max-connections", value: integer(&c.MaxConnections),
+			usage: "connections that one device may have at a time"},
 		{key: "ready-file", value: text(&c.ReadyFile, "FILE"),
 			usage: `file to write {"url","pid"} to once the hub listens`},
 
