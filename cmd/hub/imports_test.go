@@ -42,9 +42,9 @@ var mayUse = map[string][]string{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/keyfunc/v3", "github.com/MicahParks/jwkset",
 		"go.etcd.io/bbolt", "golang.org/x/sync", "golang.org/x/time",
 	},
-	"fanout":             {},
-	"session":            {},
-	"internal/wire":      {},
+	"fanout":        {},
+	"session":       {},
+	"internal/wire": {},
 
 	"session/conversation": {},
 
