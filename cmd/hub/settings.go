@@ -92,7 +92,7 @@ func defaults(environ []string) *config {
 		RateBurst: 200,
 		// Far above what one device opens, and an end to one that opens them by mistake.
 		MaxConnections: 10_000,
-		Provider:  providerConfig{ID: "hub", APIType: "anthropic-messages"},
+		Provider:       providerConfig{ID: "hub", APIType: "anthropic-messages"},
 	}
 }
 
