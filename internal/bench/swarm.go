@@ -286,6 +286,8 @@ func (s *swarm) frame(c *subscription, opcode byte, payload []byte, now int64) e
 // other takes what is not an update: the answer to the join, and notices, which are counted by method.
 func (s *swarm) other(c *subscription, payload []byte) error {
 	switch {
+	case bytes.HasPrefix(payload, []byte(`{"method":"hub/lagged"`)): // from here on it gets merged updates, and counting is over
+		return fmt.Errorf("fell too far behind: %.300s", payload)
 	case bytes.HasPrefix(payload, []byte(`{"method":"`)):
 		name := payload[len(`{"method":"`):]
 		s.notes[string(name[:max(0, bytes.IndexByte(name, '"'))])]++
