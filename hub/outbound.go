@@ -75,14 +75,16 @@ func (c *Client) request(e *wire.Envelope) {
 	if len(r.params) == 0 {
 		r.params = []byte("{}")
 	}
-	if r.params[0] == '{' {
-		// The next reader might take the other of two members of one name.
-		if wire.HasDuplicateKeys(r.params) {
-			c.refuse(r.id, badParams("a member stands twice"))
-			return
-		}
-		r.params = without(r.params, isTrusted)
+	if r.params[0] != '{' {
+		c.refuse(r.id, badParams("Invalid input: expected object")) // as for every method of the app-server
+		return
 	}
+	// The next reader might take the other of two members of one name.
+	if wire.HasDuplicateKeys(r.params) {
+		c.refuse(r.id, badParams("a member stands twice"))
+		return
+	}
+	r.params = without(r.params, isTrusted)
 	c.inScope(r, func(ok bool) {
 		switch {
 		case !ok:
