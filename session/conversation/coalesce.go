@@ -2,9 +2,9 @@ package conversation
 
 import "zcodehub/fanout"
 
-// A HeadFunc makes the head of the next frame of a lane; it is called once for
-// each message.
-type HeadFunc func() Head
+// A HeadFunc makes the head of the frame of a lane that ends at to; it is called
+// once for each message.
+type HeadFunc func(to uint64) Head
 
 // sealBytes and sealOps end a message that grows too large for one write and one
 // repaint: what follows begins another one. 500 operations are where the
@@ -72,7 +72,7 @@ func (c *replayable) seal() {
 func (c *replayable) Flush(_ bool, emit func(from, to uint64, msg []byte)) {
 	c.seal()
 	for i, b := range c.sealed {
-		h := c.head()
+		h := c.head(b.to)
 		msg := appendFrameStart(make([]byte, 0, headSize(h)+b.size()), h, b.from, b.to, b.sentAt)
 		msg = append(b.appendPayload(msg), frameEnd...)
 		emit(b.from, b.to, msg)
