@@ -93,7 +93,7 @@ type tokenRequest struct {
 // createToken mints for whoever holds the local socket. Elsewhere it does not exist: a token cannot make tokens.
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
 	if !isLocal(r) {
-		writeError(w, http.StatusNotFound, "not_found", "there is nothing here")
+		notFound(w, r)
 		return
 	}
 	var ask tokenRequest

@@ -60,6 +60,23 @@ func TestNewerTokenExtendsTheConnection(t *testing.T) {
 	})
 }
 
+// While a laptop sleeps, timers stand still and the clock does not: the next ping notices.
+func TestCredentialThatExpiredDuringSleepEndsTheConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, h *harness) {
+		ws, _ := h.connect(auth.Grant{TTL: time.Hour})
+		h.server.forEach(func(c *conn) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.expiresAt = time.Now() // as if an hour had gone by
+		})
+		started := time.Now()
+		wantClose(t, ws, CloseTokenExpired)
+		if got := time.Since(started); got != pingEvery {
+			t.Errorf("closed after %v, want %v", got, pingEvery)
+		}
+	})
+}
+
 func TestHealthyPeerStays(t *testing.T) {
 	bubble(t, func(t *testing.T, h *harness) {
 		ws, client := h.connect(auth.Grant{})

@@ -52,6 +52,7 @@ func TestHandshakeCredentials(t *testing.T) {
 			{"an expired token", "", bearer(stale), 401},
 			{"another scheme", "", with("Authorization", "Basic "+good), 401},
 			{"two headers", "", http.Header{"Authorization": {"Bearer " + good, "Bearer " + good}}, 401},
+			{"two headers and good cookie", "", http.Header{"Authorization": {"Bearer " + good, "Bearer " + good}, "Cookie": {cookie}, "Origin": {origin}}, 401},
 			{"bad bearer and good cookie", "", with("Authorization", "Bearer x", "Cookie", cookie, "Origin", origin), 401},
 			{"bad bearer and good ticket", "?ticket=" + h.ticket(good), bearer("x"), 401},
 			{"an unknown ticket", "?ticket=abc", nil, 401},

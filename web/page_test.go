@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"zcodehub/auth"
 )
 
 // The content policy allows no inline code or style, and text of the agent must never be read as HTML.
@@ -38,6 +40,21 @@ func TestPageHasNoInlineCode(t *testing.T) {
 	if total > 40<<10 {
 		t.Errorf("the page has %d bytes, want at most 40 KiB", total)
 	}
+}
+
+// A bookmark, a link in a chat, or a page on another port of this machine may lead to the page; the cookie that the
+// browser sends along must not turn that into a refusal.
+func TestPageOpensFromALinkElsewhere(t *testing.T) {
+	bubble(t, func(t *testing.T, h *harness) {
+		cookie := h.login(h.token(auth.Grant{}))
+		header := http.Header{"Cookie": {cookie}, "Sec-Fetch-Site": {"same-site"}}
+		if code, _, _ := h.request("GET", "/", header); code != 200 {
+			t.Errorf("the page answered %d", code)
+		}
+		if code, _, _ := h.request("GET", "/api/status", header); code != 403 {
+			t.Errorf("the API answered %d", code)
+		}
+	})
 }
 
 func TestPageIsServedAndRevalidated(t *testing.T) {

@@ -135,12 +135,36 @@ func TestPeerThatIsStillSendingReadsItsCloseFrame(t *testing.T) {
 	}
 	defer conn.Close()
 	h.upgrade(conn)
-	big := clientFrame(finBit|opText, strings.Repeat("x", 8<<20))
-	go conn.Write(big)
+	sent := make(chan error, 1)
+	go func() {
+		_, err := conn.Write(clientFrame(finBit|opText, strings.Repeat("x", 8<<20)))
+		sent <- err
+	}()
 	frame, err := readFrame(conn)
 	if code, _ := parseCloseFrame(frame); err != nil || code != CloseTooBig {
 		t.Errorf("the hub sent %q, %v, want a close frame with %d", frame, err, CloseTooBig)
 	}
+	if err := <-sent; err != nil {
+		t.Errorf("the peer's write ended with %v: its connection was reset", err)
+	}
+}
+
+func TestFrameAfterTheCloseFrameIsNotHeard(t *testing.T) {
+	bubble(t, func(t *testing.T, h *harness) {
+		conn, client := h.rawConnect()
+		defer conn.Close()
+		client.sink.CloseSoon(CloseRevoked, "revoked")
+		if frame, err := readFrame(conn); err != nil || frame[0] != finBit|opClose {
+			t.Errorf("the hub sent %q, %v", frame, err)
+		}
+		conn.Write(clientFrame(finBit|opText, "one more wish"))
+		<-client.detached
+		select {
+		case frame := <-client.frames:
+			t.Errorf("the hub heard %q", frame)
+		default:
+		}
+	})
 }
 
 func TestFloodIsCutOff(t *testing.T) {

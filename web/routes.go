@@ -9,48 +9,54 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// routes is the one router of all listeners. The order of the outer layers matters: what is refused is logged and
-// counted too, and nothing looks at a credential before host and origin are known to be right.
+// routes is the one router of all listeners. The order of the layers matters: what is refused is logged and counted
+// too, and nothing looks at a credential before host and origin are known to be right.
 func (s *Server) routes() (http.Handler, error) {
 	r := chi.NewRouter()
-	r.Use(s.observe, s.protect, middleware.GetHead)
-	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "not_found", "there is nothing here")
-	})
-	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+	r.Use(s.observe, s.checkHost, middleware.GetHead)
+	r.NotFound(notFound)
+	r.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "this method is not served here")
 	})
-	r.Get("/ws", s.serveWS)
 	r.Get("/healthz", s.health)
 	r.Get("/readyz", s.readiness)
-	r.Get("/metrics", s.serveMetrics)
-	r.Route("/api", func(r chi.Router) {
-		r.Use(limitBody)
-		r.Post("/login", s.login)
-		r.Post("/logout", s.logout)
-		r.Post("/tickets", s.issueTicket)
-		r.Get("/status", s.status)
-		r.Post("/token/create", s.createToken)
+	r.Group(func(r chi.Router) { // what takes a credential
+		r.Use(s.checkOrigin, limitBody)
+		r.Get("/ws", s.serveWS)
+		r.Get("/metrics", s.serveMetrics)
+		r.Post("/api/login", s.login)
+		r.Post("/api/logout", s.logout)
+		r.Post("/api/tickets", s.issueTicket)
+		r.Get("/api/status", s.status)
+		r.Post("/api/token/create", s.createToken)
 	})
 	return r, s.mountPage(r)
 }
 
-// protect checks host and origin and sets the headers that keep browsers strict. The local socket is out of reach of
-// browsers, and its clients make up a host name.
-func (s *Server) protect(next http.Handler) http.Handler {
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	writeError(w, http.StatusNotFound, "not_found", "there is nothing here")
+}
+
+// checkHost refuses requests under foreign names and sets the headers that keep browsers strict. The local socket is
+// out of reach of browsers, and its clients make up a host name.
+func (s *Server) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
-		if !isLocal(r) {
-			if err := s.edge.CheckHost(r); err != nil {
-				s.log.Debug("host refused", "error", err)
-				s.refuse(w, r, refusal{http.StatusMisdirectedRequest, "host", "this host name is not served here; allow it with --allow-host or --public-url"})
-				return
-			}
-			if err := s.edge.CheckOrigin(r); err != nil {
-				s.log.Debug("origin refused", "error", err)
-				s.refuse(w, r, refusal{http.StatusForbidden, "origin", "this origin may not use the hub"})
-				return
-			}
+		if err := s.edge.CheckHost(r); err != nil && !isLocal(r) {
+			s.log.Debug("host refused", "error", err)
+			s.refuse(w, r, refusal{http.StatusMisdirectedRequest, "host", "this host name is not served here; allow it with --allow-host or --public-url"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) checkOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.edge.CheckOrigin(r); err != nil && !isLocal(r) {
+			s.log.Debug("origin refused", "error", err)
+			s.refuse(w, r, refusal{http.StatusForbidden, "origin", "this origin may not use the hub"})
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -144,22 +144,18 @@ func (o *outlet) shut() {
 	o.free.Broadcast()
 }
 
-// writeClose writes the close frame as the last of all, at most once, after shut. A frame that was cut is completed
-// before it, or the peer would take the close frame for its data.
+// writeClose writes the close frame, after shut. A frame that was cut is completed before it, or the peer would take the
+// close frame for its data.
 func (o *outlet) writeClose(frame []byte) error {
 	o.mu.Lock()
 	for o.writing {
 		o.free.Wait()
 	}
-	if o.broken != nil {
-		defer o.mu.Unlock()
-		return o.broken
-	}
-	o.broken = errClosing
-	last := append(o.cut, frame)
-	o.cut, o.waiting = nil, nil
+	last, broken := append(o.cut, frame), o.broken
 	o.mu.Unlock()
-
+	if broken != nil {
+		return broken
+	}
 	_ = o.raw.SetWriteDeadline(time.Now().Add(closeGrace))
 	_, err := last.WriteTo(o.raw)
 	return err

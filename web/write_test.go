@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -54,20 +55,57 @@ func TestCutFrameCompletesTheStream(t *testing.T) {
 	})
 }
 
-func TestWriteFramesLeavesTheFramesAlone(t *testing.T) {
+func TestWriteFramesWritesEverythingAndLeavesTheFramesAlone(t *testing.T) {
 	here, there := net.Pipe()
-	defer here.Close()
-	go io.Copy(io.Discard, there)
-	frames := net.Buffers{textFrame("one"), textFrame(strings.Repeat("x", writeChunk)), textFrame("three")}
+	var got bytes.Buffer
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(&got, there)
+		read <- err
+	}()
+	var frames net.Buffers
+	for i := range 3 * maxVectors {
+		frames = append(frames, textFrame(fmt.Sprint(i)))
+	}
+	frames = append(frames, textFrame(strings.Repeat("x", 3*writeChunk)), textFrame("last"))
 	want := slices.Clone(frames)
 	if err := newOutlet(here).writeFrames(frames); err != nil {
 		t.Fatal(err)
+	}
+	here.Close()
+	if err := <-read; err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), bytes.Join(want, nil)) {
+		t.Error("the peer read something else")
 	}
 	for i := range want {
 		if !bytes.Equal(frames[i], want[i]) {
 			t.Errorf("frame %d was changed", i)
 		}
 	}
+}
+
+// A message may be of any size: what counts is that the peer takes some of it all the time.
+func TestSlowPeerGetsABigMessageWhole(t *testing.T) {
+	bubble(t, func(t *testing.T, h *harness) {
+		conn, client := h.rawConnect()
+		defer conn.Close()
+		big := textFrame(strings.Repeat("x", 8*writeChunk))
+		wrote := make(chan error, 1)
+		go func() { wrote <- client.sink.WriteFrames(net.Buffers{big}) }()
+		started := time.Now()
+		for range 8 {
+			time.Sleep(writeTimeout - time.Second)
+			if _, err := io.ReadFull(conn, make([]byte, writeChunk)); err != nil {
+				t.Fatalf("after %v: %v", time.Since(started), err)
+			}
+		}
+		go io.Copy(io.Discard, conn)
+		if err := <-wrote; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // The hub writes as fast as it can while the peer pings: every frame arrives whole, the hub's in order, pongs between
