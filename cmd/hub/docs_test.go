@@ -165,3 +165,17 @@ func TestProtocolDocNamesEveryMethodOfTheHub(t *testing.T) {
 	doc := namesIn(t, regexp.MustCompile("`(hub/[a-zA-Z]+)"), filepath.Join("..", "..", "docs", "protocol.md"))
 	wantSame(t, "method", code, doc)
 }
+
+func TestDecisionsNameEveryDependency(t *testing.T) {
+	decisions, err := os.ReadFile(filepath.Join("..", "..", "docs", "decisions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := regexp.MustCompile(`(?m)^\t(\S+\.\S+) v\S+$`) // lines that are not marked as indirect
+	for module := range namesIn(t, direct, filepath.Join("..", "..", "go.mod")) {
+		// The parts of koanf are modules of their own but one decision.
+		if name := strings.TrimPrefix(module, "github.com/knadh/koanf/"); !strings.Contains(string(decisions), "`"+name+"`") && !strings.Contains(string(decisions), "`"+module+"`") {
+			t.Errorf("go.mod requires %s, and docs/decisions.md does not say why", module)
+		}
+	}
+}
