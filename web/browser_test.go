@@ -112,6 +112,8 @@ func (c *pageClient) Handle(frame []byte) {
 		c.hub.event("model.streaming", `{"kind":"text_delta","assistantMessageId":"m2","delta":"I will <i>look"}`)
 		c.hub.event("model.streaming", `{"kind":"text_delta","assistantMessageId":"m2","delta":"</i> now"}`)
 		c.hub.event("model.streaming", `{"kind":"tool_call","assistantMessageId":"m2","toolCallId":"t1","toolName":"Bash","input":{"command":"ls"}}`)
+	case "hub/pendingInteractions":
+		reply(`{"pending":[{"requestId":"perm_3"}],"settled":[]}`)
 	default:
 		reply(`{}`)
 	}
@@ -169,7 +171,7 @@ func TestPageDoesItsJobInABrowser(t *testing.T) {
 	play.newest().send(permissionRequest)
 	run(shows("rm -rf build"), click("Allow once"), shows("not confirmed yet"))
 	answered(`{"decision":"allow","reason":"Approved once"}`)
-	play.newest().send(`{"method":"hub/answer","params":{"requestId":"perm_1","status":"accepted"}}`)
+	play.newest().send(`{"method":"hub/answer","params":{"id":"ask-1","requestId":"perm_1","status":"accepted"}}`)
 	run(shows("Accepted."))
 	play.newest().send(`{"method":"hub/interactionSettled","params":{"requestId":"perm_1","sessionId":"sess_1","outcome":"allow","by":{"name":"phone"},"at":"2026-01-01T00:00:00Z"}}`)
 	run(shows("allow by phone"))
@@ -177,7 +179,7 @@ func TestPageDoesItsJobInABrowser(t *testing.T) {
 	play.newest().send(questionRequest)
 	run(shows("Which checks?"), chromedp.Click(chromedp.CSS("input[value=Tests]")), chromedp.Click(chromedp.CSS("input[value=Build]")), click("Answer"))
 	answered(`{"action":"accept","content":{"answers":{"Which checks?":["Tests","Build"]}}}`)
-	play.newest().send(`{"method":"hub/answer","params":{"requestId":"perm_2","status":"late","decidedBy":{"name":"laptop"}}}`)
+	play.newest().send(`{"method":"hub/answer","params":{"id":"ask-2","requestId":"perm_2","status":"late","decidedBy":{"name":"laptop"}}}`)
 	run(shows("laptop answered first"))
 
 	play.newest().send(planRequest)

@@ -95,9 +95,9 @@ async function hello(params) {
   notice("");
   appServer(params.appServer);
   refreshButtons();
-  connection.request("hub/pendingInteractions").then((result) => {
-    const open = Array.isArray(result) ? result : result?.interactions;
-    if (open) cards.keep(new Set(open.map((i) => i.requestId ?? i.params?.requestId)));
+  connection.request("hub/pendingInteractions").then(({ pending, settled }) => {
+    settled.forEach((s) => cards.settled(s));
+    cards.keep(new Set(pending.map((i) => i.requestId)));
   }).catch(() => {}); // cards then go when their settlement comes
   await attempt(listSessions);
   if (current) await attempt(subscribe);
@@ -107,7 +107,7 @@ function message({ id, method, params = {} }) {
   switch (method) {
     case "interaction/requestPermission":
     case "interaction/requestUserInput": return cards.show(id, params);
-    case "hub/interaction": return cards.show(undefined, params.params ? { ...params, ...params.params } : params);
+    case "hub/interaction": return cards.show(undefined, params.params);
     case "hub/answer": return cards.answered(params);
     case "hub/interactionSettled": return cards.settled(params);
     case "hub/appServer": return appServer(params);

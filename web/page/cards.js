@@ -134,19 +134,19 @@ export class Cards {
   }
 
   // answered is hub/answer: what became of this page's own answer.
-  answered({ requestId, status, reason, decidedBy, decidedAt }) {
-    const card = this.open.get(requestId);
+  answered({ id, status, reason, decidedBy, decidedAt }) {
+    const [requestId, card] = [...this.open].find(([, c]) => c.id === id) || [];
     if (!card) return;
     if (status === "accepted") {
       card.fate.textContent = "Accepted.";
     } else if (status === "late") {
       this.finish(requestId, `${nameOf(decidedBy)} answered first${at(decidedAt)}`);
-    } else if (status === "invalid" || status === "forbidden") {
+    } else if (status === "invalid") {
       card.sent = false;
       card.fate.textContent = `Not accepted: ${reason || "the answer does not fit"}.`;
       this.enable(card, true);
     } else {
-      this.finish(requestId, "no longer open");
+      this.finish(requestId, reason || "no longer open");
     }
   }
 
