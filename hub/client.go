@@ -60,6 +60,7 @@ type Client struct {
 	kind, version  string
 	onlySubscribed bool                            // wants interactions of followed sessions only
 	subs           map[string]*fanout.Subscription // by session id
+	places         map[string]*topicPlace          // by topic name
 	uploads        bool                            // has used its upload connection id
 	snapshots      []time.Time                     // when lag last cost it its backlog
 	detached       bool
@@ -68,7 +69,7 @@ type Client struct {
 // Attach admits a connection. hub/hello is the first thing it is sent.
 func (h *Hub) Attach(info ClientInfo, sink Sink) (*Client, error) {
 	c := &Client{hub: h, info: info, since: time.Now(), sink: sink, profile: info.Profile, id: "conn-" + session.NewEpoch(),
-		rate: rate.NewLimiter(rate.Limit(h.opts.RateLimit), h.opts.RateBurst), subs: map[string]*fanout.Subscription{}}
+		rate: rate.NewLimiter(rate.Limit(h.opts.RateLimit), h.opts.RateBurst), subs: map[string]*fanout.Subscription{}, places: map[string]*topicPlace{}}
 	c.principal.Store(info.Principal)
 	delivered := h.metrics.delivered(info.Profile)
 	c.outbox = fanout.NewOutbox(fanout.OutboxOptions{
@@ -106,6 +107,8 @@ func (c *Client) Detach() {
 	c.detached = true
 	subs := c.subs
 	c.subs = map[string]*fanout.Subscription{}
+	places := c.places
+	c.places = map[string]*topicPlace{}
 	uploads := c.uploads
 	c.mu.Unlock()
 	h := c.hub
@@ -118,6 +121,9 @@ func (c *Client) Detach() {
 	c.auditEvent("client.detached", "", map[string]string{"connectionId": c.id})
 	if uploads {
 		h.ask("v4/connection/flow", jsonOf(map[string]string{"connectionId": c.id, "state": "closed"}), func(reply) {})
+	}
+	for _, p := range places {
+		c.leaveTopic(p)
 	}
 	for id, sub := range subs {
 		if s := h.sessions.Get([]byte(id)); s != nil {
@@ -238,6 +244,6 @@ func (c *Client) greet() {
 		ClientMode: c.info.Profile, DeliveryProfile: c.info.Profile.Delivery(), Principal: who,
 		AppServer:    appServerNotice{State: status.State, Generation: status.Generation, Detail: status.Detail, Capabilities: capabilities},
 		Limits:       map[string]any{"maxMessageBytes": h.opts.MaxMessageBytes, "framesPerSecond": h.opts.RateLimit, "frameBurst": h.opts.RateBurst},
-		Capabilities: map[string]any{"events": true, "conversation": false},
+		Capabilities: map[string]any{"events": true, "conversation": true},
 	}, nil)
 }

@@ -30,6 +30,7 @@ type Options struct {
 	MaxMessageBytes int64         // told to clients, kept by the edge; 0 means 32 MiB
 	RateLimit       float64       // frames a second from one client; 0 means 50
 	RateBurst       int           // and at once; 0 means 200
+	TopicLinger     time.Duration // how long a V4 topic is kept after its last follower; 0 means 5 min
 	MaxConnections  int           // of one device; 0 means 10,000
 	// Verify checks a newer token (hub/refreshToken); nil refuses all.
 	Verify func(token string, now time.Time) (*auth.Principal, error)
@@ -47,7 +48,9 @@ const (
 	// a second, a script that lists and reads some dozens.
 	defaultRateLimit = 50
 	defaultRateBurst = 200
-	rateRetry        = time.Second // the hint with -32042
+	// defaultTopicLinger: a phone that was in a pocket for some minutes resumes.
+	defaultTopicLinger = 5 * time.Minute
+	rateRetry          = time.Second // the hint with -32042
 	// defaultMaxConnections leaves room for a thousand scripts under one token
 	// and keeps one that leaked from using up the 65,536 file descriptors that
 	// the service unit allows.
@@ -73,6 +76,9 @@ func (o *Options) fillIn() {
 	if o.MaxConnections == 0 {
 		o.MaxConnections = defaultMaxConnections
 	}
+	if o.TopicLinger == 0 {
+		o.TopicLinger = defaultTopicLinger
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -96,6 +102,8 @@ type Hub struct {
 	restart  chan struct{}  // one slot: end the app-server that runs; never closed
 	running  sync.WaitGroup // the hub's own goroutines, added to by Run only
 
+	budget  *fanout.Budget
+	topics  topics
 	reading reading // owned by the app-server's stdout goroutine
 
 	mu          sync.Mutex // before Client.mu, timekeeper.mu
@@ -118,6 +126,7 @@ func New(o Options) (*Hub, error) {
 		opts: o, log: o.Log, epoch: session.NewEpoch(), started: time.Now(),
 		sessions: session.NewRegistry(budget), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
 		restart: make(chan struct{}, 1),
+		budget:  budget, topics: topics{byName: map[string]*session.Topic{}, linger: map[*session.Topic]*deadline{}, asking: map[*session.Topic]bool{}},
 		reading: reading{others: map[*session.Session]struct{}{}},
 		clients: map[string]*Client{}, perDevice: map[string]int{}, resuming: map[string][]func([]byte){}, presenceDue: map[*session.Session]bool{},
 	}

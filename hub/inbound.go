@@ -60,10 +60,14 @@ func (h *Hub) badLine(err error) {
 
 func (h *Hub) endBatch() {
 	r := &h.reading
-	if r.touched == nil {
+	if r.touched == nil && len(h.topics.touched) == 0 {
 		return
 	}
 	now := time.Now()
+	h.publishTopics(now)
+	if r.touched == nil {
+		return
+	}
 	r.touched.Stream.Publish(now)
 	r.touched = nil
 	for s := range r.others {
@@ -85,6 +89,8 @@ func (h *Hub) notified(line []byte, e *wire.Envelope) {
 	switch string(e.Method) {
 	case "session/event":
 		h.updated(e)
+	case "v4/conversation/frame":
+		h.framed(e.Params)
 	case "startup/storageState":
 		h.storageState(e.Params)
 	default:

@@ -59,6 +59,11 @@ func (c *Client) setProfile(r *request) {
 	for _, sub := range c.subs {
 		subs = append(subs, sub)
 	}
+	for _, p := range c.places {
+		if !p.filtered {
+			subs = append(subs, p.sub)
+		}
+	}
 	c.mu.Unlock()
 	result := jsonOf(map[string]string{"clientMode": name, "deliveryProfile": profile.Delivery()})
 	_ = c.outbox.Change(resultFrame(r.id, result), deliveryOf(profile), subs...)
@@ -127,11 +132,6 @@ func (c *Client) restartAppServer(r *request) {
 	c.hub.log.Warn("restart asked for by a client", "by", c.who().Name, "device", c.who().Device)
 	c.reply(r, []byte("{}"))
 	c.hub.requestRestart("asked for by " + c.who().Name)
-}
-
-// notYet answers for V4 conversations.
-func (c *Client) notYet(r *request) {
-	c.refuse(r.id, wire.ErrorObject{Code: codeNoMethod, Message: r.method + " is not available in this version of the hub: follow the session with session/subscribe"})
 }
 
 // flow is the client's own brake: it holds back its own queue and nobody's else.

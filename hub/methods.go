@@ -63,9 +63,9 @@ func init() {
 		"hub/ping":                    local(scopeFree, (*Client).ping),
 		"hub/refreshToken":            local(scopeFree, (*Client).refreshToken),
 		"hub/restartAppServer":        {right: auth.Admin, local: (*Client).restartAppServer},
-		"v4/conversation/subscribe":   local(scopeFree, (*Client).notYet),
-		"v4/conversation/resync":      local(scopeFree, (*Client).notYet),
-		"v4/conversation/unsubscribe": local(scopeFree, (*Client).notYet),
+		"v4/conversation/subscribe":   local(scopeFree, (*Client).subscribeTopic),
+		"v4/conversation/resync":      local(scopeFree, (*Client).resyncTopic),
+		"v4/conversation/unsubscribe": local(scopeFree, (*Client).unsubscribeTopic),
 		"v4/connection/flow":          local(scopeFree, (*Client).flow),
 
 		// looking
@@ -124,7 +124,6 @@ func init() {
 func notForClients(method []byte) bool {
 	switch string(method) {
 	case "v4/telemetry/event", "v4/telemetry/local-ttft", "v4/cua/permission-observation",
-		"v4/conversation/frame", // of subscriptions that the hub itself does not have
 		"computer-use/operation-event", "interaction/providerRuntimeHeadersCancelled",
 		"process/mcpTelemetry", "process/mcpResourceSamples", "process/toolExecResource",
 		"process/resourceSample", "process/networkRequests":

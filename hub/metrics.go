@@ -37,6 +37,9 @@ type metrics struct {
 	badFrames    prometheus.Counter
 	limited      prometheus.Counter
 	overflows    prometheus.Counter
+	frameFaults  *prometheus.CounterVec
+	resyncs      prometheus.Counter
+	mismatches   prometheus.Counter
 }
 
 func newMetrics(h *Hub, registerer prometheus.Registerer, budget *fanout.Budget) *metrics {
@@ -66,6 +69,9 @@ func newMetrics(h *Hub, registerer prometheus.Registerer, budget *fanout.Budget)
 		received:     f.counter("hub_received_frames_total", "WebSocket messages read from clients."),
 		badFrames:    f.counter("hub_received_bad_frames_total", "Messages from clients that were no protocol message."),
 		limited:      f.counter("hub_rate_limited_total", "Messages from clients refused by the rate limit."),
+		frameFaults:  f.counters("hub_topic_frame_faults_total", "V4 frames of the app-server that could not be put together.", "fault"),
+		resyncs:      f.counter("hub_topic_resyncs_total", "Snapshots of V4 topics that the hub asked for, checks included."),
+		mismatches:   f.counter("hub_topic_mismatches_total", "Checks in which the folded state of a topic was not the app-server's."),
 		overflows:    f.counter("hub_queue_overflows_total", "Clients cut off because their private messages piled up."),
 	}
 	f.gaugeFunc("hub_interactions_open", "Questions of the agent that wait for an answer.", func() float64 {

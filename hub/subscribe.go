@@ -10,6 +10,7 @@ import (
 	"zcodehub/fanout"
 	"zcodehub/internal/wire"
 	"zcodehub/session"
+	"zcodehub/session/conversation"
 )
 
 // snapshotWait bounds how long a subscribe waits for the snapshot that it asked
@@ -253,9 +254,14 @@ const (
 // lagged is the outbox's word that a subscription took a step of the ladder.
 // It runs on the client's writer.
 func (c *Client) lagged(sub *fanout.Subscription, step fanout.Step) []byte {
-	s := c.sessionOf(sub)
-	if s == nil {
-		return nil
+	about := map[string]string{}
+	again := func() {}
+	if p, ok := sub.Key.(*topicPlace); ok {
+		about["topic"] = p.topic.Name
+		again = func() { c.openAt(nil, p, nil, conversation.Online, true) }
+	} else if s := c.sessionOf(sub); s != nil {
+		about["sessionId"] = s.ID
+		again = func() { c.hub.snapshot(s, func(snapshot []byte) { c.reseat(s, sub, "lag", snapshot) }) }
 	}
 	action := ""
 	switch step {
@@ -268,15 +274,16 @@ func (c *Client) lagged(sub *fanout.Subscription, step fanout.Step) []byte {
 		action = "restored"
 	case fanout.StepSnapshot:
 		action = "snapshot"
-		c.lostBacklog(s, sub)
+		c.lostBacklog(again)
 	}
 	c.hub.metrics.lag.WithLabelValues(action).Inc()
-	return notification("hub/lagged", map[string]string{"sessionId": s.ID, "action": action})
+	about["action"] = action
+	return notification("hub/lagged", about)
 }
 
 // lostBacklog brings the snapshot that replaces a backlog, or gives up on a
 // client that needed too many.
-func (c *Client) lostBacklog(s *session.Session, sub *fanout.Subscription) {
+func (c *Client) lostBacklog(again func()) {
 	now := time.Now()
 	c.mu.Lock()
 	recent := c.snapshots[:0]
@@ -293,7 +300,7 @@ func (c *Client) lostBacklog(s *session.Session, sub *fanout.Subscription) {
 		c.sink.CloseSoon(closeTooSlow, "too slow: resume with your cursor")
 		return
 	}
-	c.hub.snapshot(s, func(snapshot []byte) { c.reseat(s, sub, "lag", snapshot) })
+	again()
 }
 
 // sessionOf finds the session of one of the client's subscriptions.

@@ -38,6 +38,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 	timeContext, stopTime := context.WithCancel(context.Background())
 	h.running.Go(func() { h.time.run(timeContext) })
+	h.time.after(checkEvery, h.checkTopics)
 	h.keepRunning(ctx)
 	h.shutDown()
 	stopTime()
@@ -135,6 +136,7 @@ func (h *Hub) probe(generation int) {
 			h.log.Info("app-server ready", "generation", generation)
 			h.tellState(status)
 			h.rejoin()
+			h.rejoinTopics()
 		}
 	}})
 }
@@ -164,6 +166,7 @@ func (h *Hub) exited(p *child.Process) {
 		s.Away()
 		h.settled(s, s.Ledger.SettleAll(session.OutcomeExited, session.Author{Name: "app-server"}, now))
 	}
+	h.topicsAway()
 	for _, cl := range h.calls.takeAll() {
 		h.finish(cl, failed(unavailable("exited", !cl.effect)))
 	}
@@ -206,5 +209,8 @@ func (h *Hub) shutDown() {
 	}
 	for _, s := range h.sessions.All() {
 		h.sessions.Remove(s.ID)
+	}
+	for _, t := range h.allTopics() {
+		t.Stream.Close()
 	}
 }
