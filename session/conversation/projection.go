@@ -51,7 +51,11 @@ type Projection struct {
 	total   int64
 	first   []byte // raw firstRowId
 	pending []string
-	doubt   bool
+
+	// lowest is the oldest row that every reader surely has: none got a snapshot
+	// that begins later.
+	lowest int64
+	doubt  bool
 }
 
 // version is what all states have: how far they have come, and the snapshot of
@@ -149,6 +153,7 @@ func (p *Projection) load(f *Frame) error {
 		}
 	}
 	n.pending = interactionIDs(n.doc.get("pendingInteractions"))
+	n.noteServed()
 	n.trim()
 	n.reach(f)
 	*p = n
@@ -215,8 +220,6 @@ func (p *Projection) find(id int64) int {
 }
 
 func (p *Projection) remove(from int64) {
-	served := p.served()
-	below := len(served) > 0 && from < served[0].id
 	before := len(p.rows)
 	p.rows = slices.DeleteFunc(p.rows, func(r *row) bool {
 		if r.id < from {
@@ -226,11 +229,11 @@ func (p *Projection) remove(from int64) {
 		return true
 	})
 	if first, ok := wire.Int64(p.first); ok && from <= first {
-		p.total, p.first = 0, []byte("null")
+		p.total, p.first, p.lowest = 0, []byte("null"), 0
 		return
 	}
 	p.total -= int64(before - len(p.rows))
-	if below || int64(len(p.rows)) < min(servedRows, p.total) {
+	if from < p.lowest || int64(len(p.rows)) < min(servedRows, p.total) {
 		p.doubt = true
 	}
 }
@@ -259,9 +262,16 @@ func (p *Projection) trim() {
 
 func (p *Projection) served() []*row { return p.rows[max(0, len(p.rows)-servedRows):] }
 
-// Doubtful tells that a rewind went so far back that rows are missing, here or
-// at a client that joined a moment ago, or that their count is no longer sure.
-// A snapshot from the app-server, told to all, makes it good.
+// noteServed notes that somebody gets the window as it is now.
+func (p *Projection) noteServed() {
+	if rows := p.served(); len(rows) > 0 {
+		p.lowest = max(p.lowest, rows[0].id)
+	}
+}
+
+// Doubtful tells that a rewind went so far back that rows are missing here, or
+// that somebody who got a snapshot earlier cannot know how many rows went. A
+// snapshot from the app-server, told to all, makes it good.
 func (p *Projection) Doubtful() bool { return p.doubt }
 
 // Member is a top-level member of the state as raw JSON (control, config …); nil if there is
@@ -287,6 +297,7 @@ func interactionIDs(list []byte) (ids []string) {
 // Snapshot implements State. It holds the newest 60 rows.
 func (p *Projection) Snapshot() []byte {
 	if p.cached == nil && p.epoch != "" {
+		p.noteServed()
 		p.doc.set("seq", p.rawSeq())
 		rows := p.window()
 		p.cached = p.doc.append(make([]byte, 0, p.doc.size()+len(rows)), "rows", rows)
