@@ -38,7 +38,7 @@ type client struct {
 
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, upHeads: counter{name: "up"}, heads: [2]counter{{name: "c"}, {name: "r"}}}
-	w.coalescer = NewReplayable(func(uint64) Head { return w.heads[fanout.Replayable].online() })
+	w.coalescer = NewReplayable(w.heads[fanout.Replayable].online)
 	var rows []string
 	w.script, rows = newScript(t)
 	first := "null"
@@ -74,7 +74,7 @@ func (w *world) receive(from, to uint64, payload []byte, deliveryKind string) {
 		}
 	}
 	must(w.t, w.hub.Apply(frame))
-	msg := AppendFrame(nil, w.heads[fanout.Continuous].online(), frame.From, frame.To, frame.SentAt, frame.Payload)
+	msg := AppendFrame(nil, w.heads[fanout.Continuous].online(0), frame.From, frame.To, frame.SentAt, frame.Payload)
 	w.stream = append(w.stream, update{from, to, msg})
 	w.coalescer.Add(from, to, msg)
 	w.deliver(fanout.Continuous, msg)

@@ -244,4 +244,4 @@ func (c *counter) head(deliveryKind string) Head {
 	}
 }
 
-func (c *counter) online() Head { return c.head(Online) }
+func (c *counter) online(uint64) Head { return c.head(Online) }

@@ -153,7 +153,7 @@ func (p *Projection) load(f *Frame) error {
 		}
 	}
 	n.pending = interactionIDs(n.doc.get("pendingInteractions"))
-	n.noteServed()
+	n.note(n.rows) // the snapshot goes to the readers as it came
 	n.trim()
 	n.reach(f)
 	*p = n
@@ -262,9 +262,9 @@ func (p *Projection) trim() {
 
 func (p *Projection) served() []*row { return p.rows[max(0, len(p.rows)-servedRows):] }
 
-// noteServed notes that somebody gets the window as it is now.
-func (p *Projection) noteServed() {
-	if rows := p.served(); len(rows) > 0 {
+// note notes that somebody gets these rows and none before them.
+func (p *Projection) note(rows []*row) {
+	if len(rows) > 0 {
 		p.lowest = max(p.lowest, rows[0].id)
 	}
 }
@@ -297,7 +297,7 @@ func interactionIDs(list []byte) (ids []string) {
 // Snapshot implements State. It holds the newest 60 rows.
 func (p *Projection) Snapshot() []byte {
 	if p.cached == nil && p.epoch != "" {
-		p.noteServed()
+		p.note(p.served())
 		p.doc.set("seq", p.rawSeq())
 		rows := p.window()
 		p.cached = p.doc.append(make([]byte, 0, p.doc.size()+len(rows)), "rows", rows)
