@@ -30,9 +30,10 @@ const (
 
 // ladder looks how far behind sub is and takes the step that this asks for.
 func (w *writer) ladder(sub *Subscription) {
-	lag := int64(sub.lane.published.Load().abs - sub.cursor.abs)
+	until := sub.lane.published.Load()
+	lag := int64(until.abs - sub.cursor.abs)
 	switch {
-	case lag > w.outbox.opts.LagBytes:
+	case lag > w.outbox.opts.LagBytes && sub.cursor.weightTo(until) > w.outbox.opts.LagBytes:
 		w.compact(sub)
 	case lag > clearBytes:
 		sub.clearSince = time.Time{}
@@ -64,7 +65,7 @@ func (w *writer) compact(sub *Subscription) {
 	var bytes int64
 	missed.Coalesced(c, func(_, _ uint64, msg []byte) {
 		frame := Frame(msg)
-		bytes += int64(len(frame))
+		bytes += weight(len(frame))
 		backlog = append(backlog, frame)
 	})
 	step := StepCoalesced
@@ -79,6 +80,26 @@ func (w *writer) compact(sub *Subscription) {
 		return
 	}
 	w.tell(sub, step)
+}
+
+// weight is what a frame counts as lag. A giant one counts no more than the
+// largest ordinary chunk: an update may be of any size, and who is behind by
+// one of them is not slow.
+func weight(size int) int64 { return int64(min(size, maxChunk)) }
+
+// weightTo is how far until is away in weight. Giant frames have chunks of
+// their own. It ends early where the log has lost something on the way.
+func (p *position) weightTo(until *position) (n int64) {
+	off := p.off
+	for c := p.chunk; c != until.chunk; off = 0 {
+		next := c.next.Load()
+		if next == nil {
+			return int64(until.abs - p.abs)
+		}
+		n += weight(int(next.abs-c.abs) - off)
+		c = next
+	}
+	return n + weight(until.off-off)
 }
 
 func (w *writer) snapshot(sub *Subscription) {

@@ -99,6 +99,14 @@ func (l *log) ensure(size int) (allocated int64) {
 	return int64(len(c.data))
 }
 
+// rest is what would stay without the oldest chunk, 0 if there is no other.
+func (l *log) rest() int64 {
+	if l.first == l.last {
+		return 0
+	}
+	return l.bytes - int64(len(l.first.data))
+}
+
 // evict drops the oldest chunk, if it is not the only one, and reports the
 // bytes freed.
 func (l *log) evict() (freed int64) {

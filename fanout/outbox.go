@@ -20,6 +20,9 @@ const (
 // ErrClosed is returned for messages to an outbox that has been closed.
 var ErrClosed = errors.New("the outbox is closed")
 
+// ErrStale is returned for a seat in a stream that has begun a new epoch since.
+var ErrStale = errors.New("the stream began a new epoch")
+
 // OutboxOptions configures an Outbox.
 type OutboxOptions struct {
 	// Write writes ready frames in order, all or an error. It may block until
@@ -79,6 +82,13 @@ type item struct {
 	seat  *Seat
 }
 
+// stale tells that the item seats a subscription in an epoch that is over, while
+// there is a new one. Seen under Outbox.mu this cannot be wrong: whoever seats
+// it in the new epoch has yet to come, or has been and saw the old one end.
+func (it *item) stale() bool {
+	return it.seat != nil && !it.seat.move && it.seat.lane.retired.Load() && !it.seat.lane.stream.over.Load()
+}
+
 // NewOutbox returns an outbox without subscriptions.
 func NewOutbox(o OutboxOptions) *Outbox {
 	if o.QueueBytes == 0 {
@@ -136,7 +146,9 @@ func (o *Outbox) SendAfter(frame []byte, subs ...*Subscription) error {
 }
 
 // Seat queues frame (which may be nil) and then the seat: the subscription
-// reads on from there.
+// reads on from there. It queues nothing and returns ErrStale if the stream has
+// begun a new epoch since the seat was taken: a seat of that epoch may already
+// be queued, and this one would undo it.
 func (o *Outbox) Seat(frame []byte, seat Seat) error {
 	return o.push(item{frame: frame, seat: &seat})
 }
@@ -160,6 +172,10 @@ func (o *Outbox) push(items ...item) error {
 	if o.closed {
 		o.mu.Unlock()
 		return ErrClosed
+	}
+	if items[0].stale() {
+		o.mu.Unlock()
+		return ErrStale
 	}
 	if o.queued > o.opts.QueueBytes {
 		o.closed = true

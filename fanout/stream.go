@@ -51,7 +51,7 @@ type StreamOptions struct {
 	Seq          uint64           // number of the last update before the first one appended
 	NewCoalescer func() Coalescer // for the replayable lane; required
 	Budget       *Budget          // shared memory bound; nil means none
-	LogBytes     int64            // bound of each lane's log; 0 means DefaultLogBytes
+	LogBytes     int64            // bound of each lane's log, but for its oldest chunk; 0 means DefaultLogBytes
 }
 
 // A Stream is one ordered, numbered, bounded and replayable run of updates.
@@ -70,6 +70,7 @@ type Stream struct {
 	closed     bool
 
 	ringBytes atomic.Int64 // = accounted, for gauges
+	over      atomic.Bool  // = closed, for those who must not take mu
 }
 
 // A lane is the stream at one profile: its log, the position up to which
@@ -144,8 +145,13 @@ func (s *Stream) Append(to uint64, msg []byte) {
 	}
 }
 
+// trimLocked drops the oldest chunks while at least logBytes stay without them,
+// and of those only what was published: a giant update, and what came just
+// before it, are not gone before anybody could read them.
 func (s *Stream) trimLocked(l *lane) {
-	for l.log.bytes > s.logBytes && l.log.evict() > 0 {
+	published := l.published.Load().abs
+	for l.log.rest() >= s.logBytes && l.log.first.next.Load().abs <= published {
+		l.log.evict()
 	}
 	s.accountLocked()
 }
@@ -295,6 +301,7 @@ func (s *Stream) Close() {
 		return
 	}
 	s.closed = true
+	s.over.Store(true)
 	s.retireLocked()
 	s.accountLocked()
 	s.mu.Unlock()

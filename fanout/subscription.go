@@ -50,8 +50,26 @@ type Seat struct {
 // A Mark is a place in both lanes of a stream; a private message that carries
 // it goes out when the client has everything up to there.
 type Mark struct {
-	sub *Subscription
-	at  [2]*position
+	sub   *Subscription
+	lanes [2]*lane // those that the positions are in: a new epoch has others
+	at    [2]*position
+}
+
+// on is the place in l, nil if the mark has none.
+func (m *Mark) on(l *lane) *position {
+	if m.lanes[l.delivery] != l {
+		return nil
+	}
+	return m.at[l.delivery]
+}
+
+// markLocked is the place up to which both lanes are published.
+func (s *Stream) markLocked(sub *Subscription) Mark {
+	m := Mark{sub: sub, lanes: s.lanes}
+	for i, l := range s.lanes {
+		m.at[i] = l.published.Load()
+	}
+	return m
 }
 
 // An Attachment is the result of Attach.
@@ -157,7 +175,7 @@ func (s *Stream) leaveLocked(sub *Subscription) {
 func (s *Stream) mark(sub *Subscription) Mark {
 	s.mu.Lock()
 	wake := s.flushLocked(time.Now())
-	m := Mark{sub: sub, at: [2]*position{s.lanes[Continuous].published.Load(), s.lanes[Replayable].published.Load()}}
+	m := s.markLocked(sub)
 	s.mu.Unlock()
 	wakeAll(wake)
 	return m
@@ -178,7 +196,7 @@ func (s *Stream) Flush() Cursor {
 func (s *Stream) change(sub *Subscription, d Delivery) (Mark, Seat) {
 	s.mu.Lock()
 	wake := s.joinLocked(sub, d)
-	m := Mark{sub: sub, at: [2]*position{s.lanes[Continuous].published.Load(), s.lanes[Replayable].published.Load()}}
+	m := s.markLocked(sub)
 	seat := s.seatLocked(sub, d)
 	s.mu.Unlock()
 	wakeAll(wake)
@@ -201,6 +219,29 @@ func (s *Stream) compact(sub *Subscription) (missed Range, seat Seat, c Coalesce
 	s.mu.Unlock()
 	wakeAll(wake)
 	return missed, seat, c, true
+}
+
+// find looks for the cursor's place anew if the chunk in which it stands was
+// evicted. Behind the end of that chunk nothing is lost: so stand those who have
+// everything when a giant update pushes out all before it. It is false where
+// something is lost.
+func (sub *Subscription) find() bool {
+	l := sub.lane
+	if sub.cursor.chunk == l.published.Load().chunk || sub.cursor.chunk.next.Load() != nil {
+		return true
+	}
+	s := sub.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.lanes[l.delivery] != l || sub.cursor.seq < l.log.floor() {
+		return false
+	}
+	at, ok := l.log.seek(sub.cursor.seq)
+	if !ok || at.abs > l.published.Load().abs {
+		return false
+	}
+	sub.cursor = *at
+	return true
 }
 
 // restore moves sub, which has read the replayable lane up to its cursor, back

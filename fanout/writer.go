@@ -27,7 +27,7 @@ func (w *writer) run() {
 		}
 		for _, it := range queue {
 			for _, m := range it.marks {
-				w.lane(m.sub, m.at)
+				w.lane(m.sub, m)
 			}
 			w.add(it.frame, 1, len(it.frame))
 			if it.seat != nil {
@@ -35,7 +35,7 @@ func (w *writer) run() {
 			}
 		}
 		for _, sub := range subs {
-			w.lane(sub, [2]*position{})
+			w.lane(sub, Mark{})
 		}
 		w.flush()
 	}
@@ -49,14 +49,17 @@ func (sub *Subscription) sit(s Seat) {
 		// which also brings it back to what it wants.
 		return
 	}
+	if s.lane.retired.Load() {
+		return // a new epoch began, and in it the owner gives a seat of its own
+	}
 	sub.lane, sub.cursor = s.lane, *s.at
 	sub.backlog, sub.compacted = nil, false
 	sub.clearSince = time.Now()
 }
 
-// lane sends what sub has not had yet, up to the given positions, or up to
-// what was due at the beginning of the round where they are nil.
-func (w *writer) lane(sub *Subscription, upTo [2]*position) {
+// lane sends what sub has not had yet, up to the mark, or up to what was due at
+// the beginning of the round if the mark says nothing of the lane.
+func (w *writer) lane(sub *Subscription, mark Mark) {
 	if sub.lane == nil || sub.dropped.Load() || w.failed {
 		return
 	}
@@ -64,6 +67,7 @@ func (w *writer) lane(sub *Subscription, upTo [2]*position) {
 		sub.lane = nil
 		return
 	}
+	sub.find()
 	w.ladder(sub)
 	for _, frame := range sub.backlog {
 		w.add(frame, 1, 0)
@@ -72,7 +76,7 @@ func (w *writer) lane(sub *Subscription, upTo [2]*position) {
 	if sub.lane == nil {
 		return
 	}
-	until := upTo[sub.lane.delivery]
+	until := mark.on(sub.lane)
 	switch {
 	case until != nil:
 	case sub.due.lane == sub.lane:
@@ -86,10 +90,13 @@ func (w *writer) lane(sub *Subscription, upTo [2]*position) {
 	if w.oldest.IsZero() {
 		w.oldest = until.at
 	}
-	if !w.walk(sub, until) {
-		w.compact(sub) // the continuous log may still have what this one lost
-		w.lane(sub, upTo)
+	if w.walk(sub, until) {
+		return
 	}
+	if !sub.find() {
+		w.compact(sub) // the continuous log may still have what this one lost
+	}
+	w.lane(sub, mark)
 }
 
 // walk adds the frames between the cursor and until. It is false if the cursor
