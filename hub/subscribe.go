@@ -114,10 +114,20 @@ func (c *Client) attach(s *session.Session, call *subscribeCall, snapshot []byte
 	if sub == nil {
 		return // it has gone
 	}
+	if c.hub.sessions.Get([]byte(s.ID)) != s {
+		// It was forgotten before this client followed it: to begin again is to
+		// ask for it anew.
+		c.unfollow(s.ID)
+		c.subscribe(call.request)
+		return
+	}
 	delivery := c.delivery()
 	a := s.Stream.Attach(sub, delivery, call.cursor)
 	c.hub.metrics.replay(call.asked, a.Resumed)
-	_ = c.outbox.Seat(resultFrame(call.id, subscribeResult(s.ID, delivery, a, snapshot)), a.Seat)
+	if c.outbox.Seat(resultFrame(call.id, subscribeResult(s.ID, delivery, a, snapshot)), a.Seat) == fanout.ErrStale {
+		c.attachOrWait(s, call) // the session was loaded anew meanwhile
+		return
+	}
 	for _, in := range s.Ledger.Open() {
 		c.show(s, in, nil)
 	}
@@ -234,7 +244,8 @@ func (h *Hub) reseatAll(s *session.Session, reason string) {
 	})
 }
 
-// reseat begins sub anew with a snapshot.
+// reseat begins sub anew with a snapshot. If the epoch ends meanwhile, the next
+// one brings a snapshot of its own.
 func (c *Client) reseat(s *session.Session, sub *fanout.Subscription, reason string, snapshot []byte) {
 	a := s.Stream.Attach(sub, c.delivery(), nil)
 	_ = c.outbox.Seat(snapshotFrame(s.ID, reason, fanout.Cursor{Epoch: a.Epoch, Seq: a.Seq}, snapshot), a.Seat)

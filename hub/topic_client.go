@@ -179,7 +179,9 @@ func (c *Client) openAt(r *request, p *topicPlace, cursor *fanout.Cursor, kind s
 	for _, msg := range o.Messages {
 		frames = fanout.AppendFrame(frames, msg)
 	}
-	_ = c.outbox.Seat(frames, o.Seat)
+	if c.outbox.Seat(frames, o.Seat) == fanout.ErrStale && r != nil {
+		c.openAt(r, p, cursor, kind, always) // the topic began anew meanwhile
+	}
 }
 
 func ackOf(t *session.Topic, resumed bool, epoch string) []byte {
