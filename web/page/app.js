@@ -124,6 +124,7 @@ function appServer({ state, detail } = {}) {
   if (state && state !== "ready") $("state").textContent = `connected, app-server ${state}${detail ? `: ${detail}` : ""}`;
   else if (state) $("state").textContent = "connected";
   if (state === "ready") listSoon();
+  if (state === "restarting" && current) transcript.interrupted();
 }
 
 function presence({ sessionId, clients = [] }) {

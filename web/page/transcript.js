@@ -155,6 +155,13 @@ export class Transcript {
     box.append(element("section", { className: "message" }, element("p", { className: kind, textContent: text })));
   }
 
+  // interrupted: the app-server ended, and with it the turn; a snapshot follows once the session is back.
+  interrupted() {
+    if (this.busy) this.note("the turn was interrupted: the app-server restarts", "failed");
+    this.busy = false;
+    this.changed();
+  }
+
   scroll(wanted) {
     if (wanted) this.root.scrollTop = this.root.scrollHeight;
   }
