@@ -42,8 +42,9 @@ const (
 	faultInvalidPayload   = "proto.frameAssemblyInvalidPayload"
 )
 
-// A Fault says that a frame was lost. Whoever holds the subscription resyncs it
-// from what was applied last. Nothing of the frame's content is in it.
+// A Fault says that a frame was lost. Whoever holds the subscription calls
+// Forget, resyncs it from what was applied last, and disregards faults and gaps
+// until the recovery comes. Nothing of the frame's content is in it.
 type Fault struct {
 	Code           string // proto.frameAssembly…
 	Topic          string // "" if the message did not even say that
@@ -139,7 +140,8 @@ func (a *Assembler) Expire(now time.Time) (faults []*Fault) {
 	return faults
 }
 
-// Forget drops what is known of a subscription that has ended.
+// Forget drops what is known of a subscription that has ended or is about to be
+// resynced: after a wrong ordinal the right ones would be taken for old.
 func (a *Assembler) Forget(topic, subscriptionID string) {
 	key := subscriptionKey{topic, subscriptionID}
 	if s := a.subscriptions[key]; s != nil {
