@@ -88,10 +88,10 @@ func (h *Hub) Attach(info ClientInfo, sink Sink) (*Client, error) {
 		return nil, ErrTooManyConnections
 	}
 	h.clients[c.id] = c
+	c.greet() // under the lock: what is told to all clients comes behind it
 	h.mu.Unlock()
 	h.metrics.attached(info, 1)
 	c.auditEvent("client.attached", "", map[string]string{"connectionId": c.id, "role": string(info.Principal.Role)})
-	c.greet()
 	c.showAll()
 	return c, nil
 }

@@ -60,7 +60,7 @@
 // # Lock order
 //
 //	gate.mu ─> calls.mu, timekeeper.mu, the child's queue
-//	Hub.mu ─> Client.mu, timekeeper.mu
+//	Hub.mu ─> gate.mu, Client.mu, timekeeper.mu
 //	Registry.mu ─> Session.mu ─> Ledger.mu
 //	Client.mu, Session.mu ─> Budget.mu ─> Stream.mu ─> lane.wakeMu ─> Outbox.mu
 //

@@ -106,7 +106,7 @@ type Hub struct {
 	topics  topics
 	reading reading // owned by the app-server's stdout goroutine
 
-	mu          sync.Mutex // before Client.mu, timekeeper.mu
+	mu          sync.Mutex // before gate.mu, Client.mu, timekeeper.mu
 	clients     map[string]*Client
 	perDevice   map[string]int // connections of each device
 	closing     bool

@@ -158,6 +158,7 @@ func (h *Hub) awaitEnd(ctx context.Context, p *child.Process) {
 // exited fails what waited for the process and settles what it asked.
 func (h *Hub) exited(p *child.Process) {
 	h.gate.enter(nil, stateRestarting, p.Exit().String())
+	h.endBatch() // it may have died in the middle of one; its reader has ended
 	if tail := p.Exit().StderrTail; tail != "" {
 		h.log.Debug("last words of the app-server", "stderr", tail)
 	}
