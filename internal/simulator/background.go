@@ -2,9 +2,11 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,6 +21,7 @@ type task struct {
 	output      string
 	status      string // running, completed, cancelled
 	startedAt   int64
+	reported    bool // its end has reached the model
 	ctx         context.Context
 	cancel      context.CancelFunc
 }
@@ -71,7 +74,9 @@ func (k *task) run(turn *turn, d time.Duration) {
 		if !x.s.work(k.ctx, taskTick) {
 			return
 		}
-		k.output += fmt.Sprintf("line %d of %d\n", i, ticks)
+		line := fmt.Sprintf("line %d of %d\n", i, ticks)
+		k.output += line
+		x.inner("task.output", object{"taskId": k.id, "text": strings.TrimSuffix(line, "\n")})
 		k.report()
 	}
 	k.status = taskCompleted
@@ -134,19 +139,36 @@ func (x *session) backgroundJobs() []object {
 var cancelTaskShape = strict(req("sessionId", nonEmpty), req("taskId", nonEmpty))
 
 func (x *session) answerCancelTask(r *request, p sessionParams) (any, *fault) {
-	i := slices.IndexFunc(x.tasks, func(k *task) bool { return k.id == p.TaskID })
+	if _, err := x.cancelTask(p.TaskID); err != nil {
+		status := "lost"
+		if i := slices.IndexFunc(x.tasks, func(k *task) bool { return k.id == p.TaskID }); i >= 0 {
+			status = x.tasks[i].status
+		}
+		return object{"cancelled": false, "reason": err.Error(), "status": status, "taskId": p.TaskID}, nil
+	}
+	return object{"cancelled": true, "status": taskCancelled, "taskId": p.TaskID, "snapshot": x.snapshot(x.Messages)}, nil
+}
+
+var (
+	errTaskUnknown = errors.New("background_task_not_found")
+	errTaskEnded   = errors.New("background_task_not_running")
+)
+
+// cancelTask ends a background command, or says why that cannot be: in a word for codes, and as the error.
+func (x *session) cancelTask(id string) (string, error) {
+	i := slices.IndexFunc(x.tasks, func(k *task) bool { return k.id == id })
 	if i < 0 {
-		return object{"cancelled": false, "reason": "background_task_not_found", "status": "lost", "taskId": p.TaskID}, nil
+		return "not_found", errTaskUnknown
 	}
 	k := x.tasks[i]
 	if k.status != taskRunning {
-		return object{"cancelled": false, "reason": "background_task_not_running", "status": k.status, "taskId": k.id}, nil
+		return "not_running", errTaskEnded
 	}
 	k.status = taskCancelled
 	k.cancel()
 	k.report()
 	x.stateUpdated("background_task_cancelled", object{"backgroundJobs": x.backgroundJobs()})
-	return object{"cancelled": true, "status": k.status, "taskId": k.id, "snapshot": x.snapshot(x.Messages)}, nil
+	return "", nil
 }
 
 // endTasks stops what runs on behalf of a session that is closed.

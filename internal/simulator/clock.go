@@ -36,3 +36,11 @@ func (c *clock) advance(d time.Duration) {
 
 // isoTime is the text form of a timestamp that JavaScript's toISOString gives.
 func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// peek is the current time without moving the logical clock.
+func (c *clock) peek() int64 {
+	if !c.logical {
+		return time.Now().UnixMilli()
+	}
+	return c.at
+}

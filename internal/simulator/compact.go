@@ -23,9 +23,8 @@ func (x *session) answerCompact(r *request, p sessionParams) (any, *fault) {
 		if failed := x.checkRevision(p.ExpectedRevision); failed != nil {
 			return nil, failed
 		}
-		t := x.newTurn(turnInput{text: p.Instructions, inputID: p.InputID}, turnCompact, nil, "")
-		x.stateUpdated("compact_started", object{"status": "running"})
-		r.then(func() { x.s.spawn(t.compact) })
+		run := x.begin("compact", turnInput{text: p.Instructions, inputID: p.InputID})
+		r.then(func() { x.s.spawn(run) })
 	}
 	compact := object{"state": state}
 	if p.InputID != "" {
@@ -43,6 +42,7 @@ func (t *turn) compact() {
 	reason := "session_compacted"
 	if !t.pause(compactDelay) {
 		reason = "session_compacted_cancelled"
+		x.inner("session.updated", object{"type": "compaction_completed", "trigger": "manual", "cancelled": true})
 	} else {
 		x.ContextUsed = before / 10
 		m := x.newMessage("assistant", "")
@@ -57,4 +57,5 @@ func (t *turn) compact() {
 		x.stateUpdated(reason, x.settings())
 	}
 	t.release()
+	x.advance()
 }

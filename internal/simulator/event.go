@@ -85,6 +85,7 @@ func (x *session) emitted(src source) string {
 		x.deliver(out, src.burst)
 	}
 	x.report(src)
+	x.conversation().ingest(src)
 	return src.id
 }
 

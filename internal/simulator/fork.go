@@ -31,6 +31,22 @@ func (x *session) answerFork(r *request, p sessionParams) (any, *fault) {
 	if failed != nil {
 		return nil, failed
 	}
+	y, failed := x.fork(upTo)
+	if failed != nil {
+		return nil, failed
+	}
+	result := object{"forkedSessionId": y.ID, "parentSessionId": x.ID, "response": "", "snapshot": y.snapshot(y.Messages)}
+	if upTo > 0 {
+		result["targetMessageId"] = x.Messages[upTo-1].ID
+	}
+	if checkpointID != "" {
+		result["targetCheckpointId"] = checkpointID
+	}
+	return result, nil
+}
+
+// fork makes a session that begins with the first upTo messages.
+func (x *session) fork(upTo int) (*session, *fault) {
 	s := x.s
 	id := s.newSessionID()
 	if _, failed := s.askPreferences(id, scopeMaterialization); failed != nil {
@@ -44,14 +60,8 @@ func (x *session) answerFork(r *request, p sessionParams) (any, *fault) {
 	y := s.materialize(copied)
 	y.copyMessages(x.Messages[:upTo])
 	y.save()
-	result := object{"forkedSessionId": id, "parentSessionId": x.ID, "response": "", "snapshot": y.snapshot(y.Messages)}
-	if upTo > 0 {
-		result["targetMessageId"] = x.Messages[upTo-1].ID
-	}
-	if checkpointID != "" {
-		result["targetCheckpointId"] = checkpointID
-	}
-	return result, nil
+	s.relist(y)
+	return y, nil
 }
 
 // findTarget gives the number of messages that the fork takes over.

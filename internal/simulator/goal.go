@@ -59,7 +59,8 @@ func (x *session) answerGoal(r *request, p sessionParams) (any, *fault) {
 	x.stateUpdated(reason, object{"target": x.Goal.orNull()})
 	x.save()
 	if runs && x.turn == nil {
-		x.startGoalTurn(r, p.InputID)
+		run := x.beginGoal(turnInput{inputID: p.InputID})
+		r.then(func() { x.s.spawn(run) })
 	}
 	return x.goalAnswer(describeGoal(x.Goal), runs), nil
 }
@@ -75,9 +76,11 @@ func (x *session) changeGoal(action, objective string) (reason string, failed *f
 			reason = "goal_replaced"
 		}
 		x.Goal = &goal{ID: "target_" + x.ids.uuid(), Objective: objective, Status: goalActive, CreatedAt: x.s.clock.now()}
+		x.inner("goal.changed", nil)
 		return reason, nil
 	case "clear":
 		x.Goal = nil
+		x.inner("goal.changed", nil)
 		return "goal_cleared", nil
 	}
 	from, to, reason := goalActive, goalPaused, "goal_paused"
@@ -88,15 +91,18 @@ func (x *session) changeGoal(action, objective string) (reason string, failed *f
 		return "", thrown("Error", "No "+from+" goal to "+action)
 	}
 	x.Goal.Status = to
+	x.inner("goal.changed", nil)
 	return reason, nil
 }
 
-// startGoalTurn works on the goal once; then it counts as reached.
-func (x *session) startGoalTurn(r *request, inputID string) {
+// beginGoal makes the session busy with its goal and gives what has to run next: one turn, after which the goal counts
+// as reached.
+func (x *session) beginGoal(in turnInput) func() {
 	g := x.Goal
 	play, rest := findScript(g.Objective)
-	t := x.newTurn(turnInput{text: g.Objective, inputID: inputID, source: "goal", hidden: true, targetID: g.ID,
-		completed: "goal_continuation_completed", failed: "goal_continuation_failed"}, turnRegular, func(t *turn) {
+	in.text, in.source, in.hidden, in.targetID = g.Objective, "goal", true, g.ID
+	in.completed, in.failed = "goal_continuation_completed", "goal_continuation_failed"
+	t := x.newTurn(in, turnRegular, func(t *turn) {
 		play(t)
 		g.Iteration++
 		g.TokensUsed += t.usage.total()
@@ -104,7 +110,7 @@ func (x *session) startGoalTurn(r *request, inputID string) {
 			g.Status = goalVerified
 		}
 	}, rest)
-	r.then(func() { x.s.spawn(t.run) })
+	return t.run
 }
 
 func (x *session) goalAnswer(text string, startedTurn bool) object {

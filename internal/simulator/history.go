@@ -16,6 +16,11 @@ type storedMsg struct {
 	Usage     usage         `json:"usage"`
 	Hidden    bool          `json:"hidden,omitempty"` // for the model only
 	Source    string        `json:"source,omitempty"`
+	Guided    bool          `json:"guided,omitempty"`  // joined a turn that was running
+	Outcome   string        `json:"outcome,omitempty"` // of the turn it started: how its conversation's phase reads
+	Command   string        `json:"command,omitempty"` // the V4 command that brought it, and its sender
+	Client    string        `json:"client,omitempty"`
+	Uploads   []object      `json:"uploads,omitempty"`
 	Parts     []*storedPart `json:"parts"`
 }
 

@@ -40,3 +40,13 @@ func (g ids) timed(prefix string, at int64) string {
 func (g ids) call() string { return fmt.Sprintf("call_%016x%08x", g.Uint64(), g.Uint32()) }
 
 func sha256Hex(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// letters are n random digits and small letters.
+func (g ids) letters(n int) string {
+	const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = alphabet[g.IntN(len(alphabet))]
+	}
+	return string(b)
+}

@@ -19,17 +19,49 @@ type interaction struct {
 	openedAt   int64
 	permission object        // params of a permission request; nil for other kinds
 	snoozed    chan struct{} // closed when auto-resolution is called off; nil if it never applied
+	call       *call
+	auto       *autoResolution // nil if it never applied
+}
+
+// autoResolution is how far a question is on its way to answer itself.
+type autoResolution struct {
+	state     string
+	startedAt int64
+	snoozedAt int64
+}
+
+// States of auto-resolution.
+const (
+	autoHidden  = "hiddenGrace"
+	autoVisible = "visibleCountdown"
+	autoSnoozed = "snoozed"
+)
+
+func (a *autoResolution) wire() object {
+	o := object{"state": a.state, "startedAt": a.startedAt}
+	if a.state == autoSnoozed {
+		o["snoozedAt"] = a.snoozedAt
+		return o
+	}
+	o["visibleAt"], o["deadlineAt"] = a.startedAt+autoVisibleAfter.Milliseconds(), a.startedAt+autoResolveAfter.Milliseconds()
+	return o
 }
 
 // snooze calls auto-resolution off for good and reports whether it was still on.
-func (i *interaction) snooze() bool {
-	if i.snoozed == nil {
+func (t *turn) snooze() bool {
+	i := t.open
+	if i == nil || i.snoozed == nil {
 		return false
 	}
 	close(i.snoozed)
 	i.snoozed = nil
+	i.auto.state, i.auto.snoozedAt = autoSnoozed, t.x.s.clock.peek()
+	t.x.inner("interaction.autoResolution", nil)
 	return true
 }
+
+// autoVisibleAfter is when the countdown to it becomes visible.
+const autoVisibleAfter = 60 * time.Second
 
 // autoAnswer is the answer a question gets on its own.
 type autoAnswer struct{ result raw }
@@ -41,13 +73,26 @@ func (t *turn) interact(method, requestID string, params object, auto *autoAnswe
 	if method == "interaction/requestPermission" {
 		open.permission = params
 	}
-	c := newCall(method, params)
-	if auto != nil {
-		open.snoozed = make(chan struct{})
-	}
+	open.call = newCall(method, params)
+	ctx, cancel := context.WithCancel(t.ctx)
+	defer cancel()
 	t.open = open
 	defer func() { t.open = nil }()
-	return s.announce(t.ctx, c, auto, open.snoozed)
+	if auto != nil {
+		open.snoozed = make(chan struct{})
+		open.auto = &autoResolution{state: autoHidden, startedAt: s.clock.peek()}
+		s.spawn(func() { t.countDown(ctx, open) })
+	}
+	t.x.conversation().put(open)
+	return s.announce(t.ctx, open.call, auto, open.snoozed)
+}
+
+// countDown makes the countdown of a question visible after its grace.
+func (t *turn) countDown(ctx context.Context, open *interaction) {
+	if t.x.s.wait(ctx, autoVisibleAfter) && open.auto.state == autoHidden {
+		open.auto.state = autoVisible
+		t.x.inner("interaction.autoResolution", nil)
+	}
 }
 
 // announce puts c again and again, under ever longer delays, until it is answered.

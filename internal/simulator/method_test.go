@@ -14,6 +14,10 @@ func TestEveryMethodAnswers(t *testing.T) {
 		s.prompt(id, "edit")
 		ws := `"workspace":` + demoWorkspace
 		sess := `"sessionId":"` + id + `"`
+		watched := s.follow("conversation/"+id, "a", "desktop-continuous", "")
+		topic := `"topic":"conversation/` + id + `","connectionId":"a"`
+		owned := topic + `,"subscriptionId":"` + watched.id + `"`
+		file := `"connectionId":"a",` + sess + `,"uploadId":"u"`
 		params := map[string]string{
 			"runtime/capabilities":                   `{}`,
 			"process/childProcesses":                 `{}`,
@@ -49,12 +53,31 @@ func TestEveryMethodAnswers(t *testing.T) {
 			"provider/testModelConnectivity":         `{}`,
 			"mcp/list":                               `{}`,
 			"skills/referenceCatalog":                `{}`,
+			"v4/attachment/abort":                    `{` + file + `}`,
+			"v4/attachment/begin":                    `{` + file + `,"fileName":"a.txt","mime":"text/plain","totalBytes":2,"totalChunks":1,"checksum":"sha256:8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"}`,
+			"v4/attachment/chunk":                    `{` + file + `,"chunkIndex":0,"dataBase64":"aGk="}`,
+			"v4/attachment/commit":                   `{` + file + `}`,
+			"v4/command":                             `{"commandId":"c","clientId":"x",` + sess + `,"type":"renameSession","payload":{"title":"New"},"issuedAt":1}`,
+			"v4/commands/query":                      `{"commands":[{` + sess + `,"commandId":"c"}]}`,
+			"v4/connection/flow":                     `{"connectionId":"a","state":"drained"}`,
+			"v4/conversation/backgroundBashOutput":   `{` + sess + `,"workId":"none"}`,
+			"v4/conversation/plans":                  `{` + sess + `}`,
+			"v4/conversation/resync":                 `{` + owned + `,"base":null}`,
+			"v4/conversation/rowsRange":              `{` + sess + `,"limit":10}`,
+			"v4/conversation/subscribe":              `{` + topic + `,"clientMode":"web-remote-replayable"}`,
+			"v4/conversation/unsubscribe":            `{` + owned + `}`,
+			"v4/conversation/usage":                  `{` + sess + `}`,
+		}
+		for name, fault := range map[string]string{"v4/attachment/read": "previewRefNotAuthorized",
+			"v4/conversation/attachmentRead": "shareReadNotAuthorized", "v4/conversation/attachmentStat": "shareStatNotAuthorized"} {
+			params[name] = ""
+			s.fails(name, `{`+sess+`,"ref":"zcode-artifact://x","offset":0,"limit":1}`, -32603, "fault.attachment."+fault)
 		}
 		last := "session/close"
 		for _, name := range sortedKeys(methods) {
 			if _, ok := params[name]; !ok {
 				t.Errorf("no call for %s", name)
-			} else if name != last {
+			} else if name != last && params[name] != "" {
 				s.result(name, params[name])
 			}
 		}

@@ -13,6 +13,15 @@ func (s *server) create(r *request, p createParams) (any, *fault) {
 	if p.ImportedHistory != nil {
 		return nil, &fault{Code: codeNoStore, Message: "Importing history is not available without a store"}
 	}
+	x, failed := s.newSession(p)
+	if failed != nil {
+		return nil, failed
+	}
+	return x.snapshot(x.Messages), nil
+}
+
+// newSession asks for preferences and makes a session.
+func (s *server) newSession(p createParams) (*session, *fault) {
 	m := catalogue[0]
 	selection := modelSelection{modelRef: m.modelRef}
 	if p.Model != nil {
@@ -36,7 +45,8 @@ func (s *server) create(r *request, p createParams) (any, *fault) {
 	}
 	x := s.materialize(rec)
 	x.save()
-	return x.snapshot(x.Messages), nil
+	s.relist(x)
+	return x, nil
 }
 
 // resume answers session/resume: a session in memory is left as it is, another one is loaded from the store.
@@ -45,9 +55,28 @@ func (s *server) resume(r *request, p sessionParams) (any, *fault) {
 		x.touch()
 		return x.snapshot(x.Messages), nil
 	}
-	rec, ok := s.store.get(p.SessionID)
+	x, failed := s.load(p.SessionID)
+	if failed != nil {
+		return nil, failed
+	}
+	if p.ToolDenylist != nil {
+		x.Denied = p.ToolDenylist
+	}
+	if slices.Contains(x.model().levels, p.ThoughtLevel) {
+		x.setLevel(p.ThoughtLevel)
+		x.inner("config.changed", nil)
+	}
+	return x.snapshot(x.Messages), nil
+}
+
+// load gives a session in memory, from the store if need be. The client is asked for preferences then.
+func (s *server) load(id string) (*session, *fault) {
+	if x, ok := s.sessions[id]; ok {
+		return x, nil
+	}
+	rec, ok := s.store.get(id)
 	if !ok {
-		return nil, notFound(p.SessionID)
+		return nil, notFound(id)
 	}
 	if _, failed := s.askPreferences(rec.ID, scopeMaterialization); failed != nil {
 		return nil, failed
@@ -58,16 +87,10 @@ func (s *server) resume(r *request, p sessionParams) (any, *fault) {
 	}
 	x := s.materialize(rec)
 	x.prefs, x.prefsKnown = chosen, true
-	if p.ToolDenylist != nil {
-		x.Denied = p.ToolDenylist
-	}
-	if slices.Contains(x.model().levels, p.ThoughtLevel) {
-		x.setLevel(p.ThoughtLevel)
-	}
 	x.reportServers()
 	x.emit("session.resumed", object{"directory": x.Workspace.WorkspacePath, "interruptedToolCount": x.closeInterrupted(),
 		"messageCount": len(x.Messages), "partCount": x.partCount()})
-	return x.snapshot(x.Messages), nil
+	return x, nil
 }
 
 // closeInterrupted ends tool calls that a killed process left open and counts them.
@@ -132,6 +155,12 @@ func (x *session) answerClose(r *request, p sessionParams) (any, *fault) {
 	if p.Persistence != "" && p.Persistence != x.Persistence {
 		return object{"closed": false}, nil
 	}
+	x.close()
+	return object{"closed": true}, nil
+}
+
+// close ends the session's work and takes it out of memory; what is stored of it stays.
+func (x *session) close() {
 	if x.turn != nil {
 		x.turn.cancel(errStopped)
 		turn := x.turn
@@ -140,5 +169,5 @@ func (x *session) answerClose(r *request, p sessionParams) (any, *fault) {
 	x.save()
 	x.emit("session.closed", object{"reason": "client"})
 	x.s.remove(x)
-	return object{"closed": true}, nil
+	x.s.unlist(x)
 }

@@ -35,7 +35,7 @@ func TestBadLinesAreAnsweredAsTheDocumentSays(t *testing.T) {
 		"unknown method":      {`{"id":3,"method":"no/such","params":{}}`, 3.0, -32601, "Method not found: no/such"},
 		"removed method":      {`{"id":3,"method":"session/steer","params":{}}`, 3.0, -32601, "Method not found: session/steer"},
 		"never there":         {`{"id":3,"method":"session/unsubscribe","params":{}}`, 3.0, -32601, "Method not found: session/unsubscribe"},
-		"V4":                  {`{"id":3,"method":"v4/command","params":{}}`, 3.0, -32601, "Method not found: v4/command"},
+		"the Host's part":     {`{"id":3,"method":"v4/controller/subscribe","params":{}}`, 3.0, -32601, "Method not found: v4/controller/subscribe"},
 		"our own method":      {`{"id":3,"method":"interaction/requestPermission"}`, 3.0, -32601, "Method not found: interaction/requestPermission"},
 		"array as params":     {`{"id":3,"method":"runtime/capabilities","params":[]}`, 3.0, -32602, "Invalid params — Invalid input: expected object, received array"},
 	}

@@ -18,7 +18,8 @@ func (x *session) touch() { x.touchedAt = time.Now().UnixMilli() }
 // evictable reports whether nothing but the store needs the session. A legacy subscription does not hold it: that is
 // a switch on the record, and it goes with the record.
 func (x *session) evictable() bool {
-	return x.turn == nil && x.stored() && !x.runsTasks() && x.Kind != kindSubagent
+	return x.turn == nil && x.stored() && !x.runsTasks() && x.Kind != kindSubagent && !x.followed() &&
+		(x.chat == nil || len(x.chat.queue.items) == 0)
 }
 
 // evict takes the session out of memory; it can be resumed from the store.

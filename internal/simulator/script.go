@@ -86,7 +86,7 @@ func playAsk(t *turn) {
 	if line == "" {
 		line = "echo hi"
 	}
-	run := command(line, "Run "+clip(line, 40), "hi")
+	run := bash(line, "Run "+clip(line, 40), "hi")
 	t.step(func(m *step) {
 		m.think("This needs a command, so I have to ask. ")
 		m.call(run)

@@ -10,7 +10,7 @@ const crashCode = 70
 
 // playCrash ends the process in the middle of a tool call.
 func playCrash(t *turn) {
-	call := command("crash", "End the process", "")
+	call := bash("crash", "End the process", "")
 	call.risk = ""
 	call.work = func() toolResult {
 		t.pause(commandDelay)

@@ -63,7 +63,7 @@ func editFile(path, before, after, diff string) *toolCall {
 func playSubagent(t *turn) {
 	calls := []*toolCall{readFile(t.x.Workspace.WorkspacePath+"/README.md", "     1\t# Demo\n")}
 	if strings.EqualFold(firstWord(t.prompt), "ask") {
-		calls = append(calls, command("git log -1", "Show the last commit", "abc1234 First commit"))
+		calls = append(calls, bash("git log -1", "Show the last commit", "abc1234 First commit"))
 	}
 	task := delegate("Explore the project", calls...)
 	t.step(func(m *step) {

@@ -18,6 +18,7 @@ func (s *server) send(r *request, p sendParams) (any, *fault) {
 			return nil, failed
 		}
 		x.choose(m, *p.ModelSelection)
+		x.inner("config.changed", nil)
 	}
 	if failed := x.ensurePreferences(); failed != nil {
 		return nil, failed
@@ -32,10 +33,8 @@ func (s *server) send(r *request, p sendParams) (any, *fault) {
 	for _, a := range p.Attachments {
 		in.attachments = append(in.attachments, a.part())
 	}
-	play, rest := findScript(p.Content)
-	t := x.newTurn(in, turnRegular, play, rest)
-	x.stateUpdated("prompt_started", object{"status": "running"})
-	r.then(func() { s.spawn(t.run) })
+	run := x.begin("sendText", in)
+	r.then(func() { s.spawn(run) })
 	return object{"accepted": true, "sessionId": x.ID, "stateRevision": x.revision}, nil
 }
 
@@ -49,16 +48,20 @@ func (a attachment) part() object {
 
 // answerStop answers session/stop: the turn ends after the response, its open question is dropped.
 func (x *session) answerStop(r *request, p sessionParams) (any, *fault) {
-	r.then(func() {
-		if x.turn != nil {
-			x.turn.cancel(errStopped)
-		}
-		if x.Goal != nil && x.Goal.Status == goalActive {
-			x.Goal.Status = goalPaused
-			x.stateUpdated("session_stop_goal_paused", object{"target": x.Goal.orNull()})
-		}
-	})
+	r.then(x.halt)
 	return object{}, nil
+}
+
+// halt stops the running turn and pauses the goal it may work on.
+func (x *session) halt() {
+	if x.turn != nil {
+		x.turn.cancel(errStopped)
+	}
+	if x.Goal != nil && x.Goal.Status == goalActive {
+		x.Goal.Status = goalPaused
+		x.inner("goal.changed", nil)
+		x.stateUpdated("session_stop_goal_paused", object{"target": x.Goal.orNull()})
+	}
 }
 
 func (x *session) answerSetMode(r *request, p sessionParams) (any, *fault) {
@@ -79,6 +82,7 @@ func (x *session) answerSetModel(r *request, p sessionParams) (any, *fault) {
 		return nil, failed
 	}
 	x.choose(m, *p.Model)
+	x.inner("config.changed", nil)
 	x.stateUpdated("model_changed", x.settings())
 	x.save()
 	return x.snapshot(x.Messages), nil
@@ -92,6 +96,7 @@ func (x *session) answerSetThoughtLevel(r *request, p sessionParams) (any, *faul
 		return nil, failed
 	}
 	x.setLevel(p.ThoughtLevel)
+	x.inner("config.changed", nil)
 	x.stateUpdated("thought_level_changed", x.settings())
 	x.save()
 	return x.snapshot(x.Messages), nil

@@ -35,6 +35,14 @@ type server struct {
 	store      *store
 	workspaces map[string]*workspace
 	generating map[string]*generation
+	topics     map[string]*publisher // V4 topics that somebody has subscribed to
+	saturated  map[string]bool       // V4 connections that take nothing at present
+	indexes    map[string]*index     // by workspace id
+	configs    []*workspaceConfig
+	keys       map[string]string  // workspace ids by workspace key, of those whose settings were changed
+	epochs     int                // log epochs given out
+	inboxes    map[string]*inbox  // V4 commands by session; "" is for those that make one
+	uploads    map[string]*upload // attachments under way and done, by connection and id
 }
 
 func newServer(ctx context.Context, o Options) (*server, error) {
@@ -52,6 +60,8 @@ func newServer(ctx context.Context, o Options) (*server, error) {
 		serial: newRequestQueue(), bypass: newRequestQueue(),
 		calls: map[string]*call{}, sessions: map[string]*session{}, store: st,
 		workspaces: map[string]*workspace{}, generating: map[string]*generation{},
+		indexes: map[string]*index{}, keys: map[string]string{},
+		topics: map[string]*publisher{}, saturated: map[string]bool{}, inboxes: map[string]*inbox{}, uploads: map[string]*upload{},
 	}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	return s, nil

@@ -23,8 +23,9 @@ type session struct {
 	prefs      preferences
 	prefsKnown bool // preferences for executions were asked for
 	tasks      []*task
-	touchedAt  int64 // when a request last used the session, on the real clock
-	evicting   bool  // leaves memory when its turn has ended (the prompt "evict")
+	chat       *conversation // the V4 side; nil until it is needed
+	touchedAt  int64         // when a request last used the session, on the real clock
+	evicting   bool          // leaves memory when its turn has ended (the prompt "evict")
 	closed     bool
 }
 

@@ -35,6 +35,7 @@ func (t *turn) step(stream func(*step)) {
 		return
 	}
 	x := t.x
+	t.takeGuides()
 	m := &step{t: t, index: t.steps, requestID: x.ids.uuid(), spans: [2]string{x.ids.span(), x.ids.span()},
 		startedAt: x.s.clock.now(), first: map[string]bool{}}
 	t.steps++
@@ -98,9 +99,18 @@ func (m *step) streamWords(kind, partType, text string) {
 }
 
 // open starts a part of the message.
-func (m *step) open(partType string) *storedPart { return m.t.x.newPart(m.message, partType) }
+func (m *step) open(partType string) *storedPart {
+	part := m.t.x.newPart(m.message, partType)
+	if partType != "tool" {
+		m.t.x.inner("model.streaming", object{"kind": partType + "_start", "assistantMessageId": m.message.ID})
+	}
+	return part
+}
 
-func (m *step) close(part *storedPart) { part.End = m.t.x.s.clock.now() }
+func (m *step) close(part *storedPart) {
+	part.End = m.t.x.s.clock.now()
+	m.t.x.inner("model.streaming", object{"kind": part.Type + "_end", "assistantMessageId": m.message.ID})
+}
 
 // delta streams one piece of a text or reasoning part.
 func (m *step) delta(kind string, part *storedPart, text string) {
@@ -236,9 +246,10 @@ func (x *session) generateTitle(t *turn) {
 	x.reportTitleRequest(t, request, "model_request_started")
 	title := generatedTitle(x.Title)
 	x.reportTitleRequest(t, request, "model_request_completed")
-	x.emit("session.titleUpdated", object{"previousTitle": x.Title, "source": "generated", "title": title, "messageID": t.user.ID,
-		"modelRef": object{"providerId": x.Model.ProviderID, "modelId": liteModel, "role": "lite", "source": "config"}})
+	before := x.Title
 	x.Title, x.TitleSource = title, "generated"
+	x.emit("session.titleUpdated", object{"previousTitle": before, "source": "generated", "title": title, "messageID": t.user.ID,
+		"modelRef": object{"providerId": x.Model.ProviderID, "modelId": liteModel, "role": "lite", "source": "config"}})
 }
 
 func generatedTitle(input string) string {

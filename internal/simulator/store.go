@@ -15,7 +15,7 @@ import (
 // The maps are guarded by the loop.
 type store struct {
 	path string // "" keeps everything in memory
-	rows map[string]row
+	rows map[string]storedRow
 	rule map[string][]rule
 	made uint64 // state files composed so far
 
@@ -23,8 +23,8 @@ type store struct {
 	written uint64     // the newest composition that is on disk; guarded by file
 }
 
-// row is a session in the store. Its messages are shared with the session in memory, if there is one.
-type row struct {
+// storedRow is a session in the store. Its messages are shared with the session in memory, if there is one.
+type storedRow struct {
 	record
 	text raw // as it stands in the state file; nil without one
 }
@@ -39,7 +39,7 @@ type stateFile struct {
 const stateVersion = 1
 
 func openStore(path string) (*store, error) {
-	st := &store{path: path, rows: map[string]row{}, rule: map[string][]rule{}}
+	st := &store{path: path, rows: map[string]storedRow{}, rule: map[string][]rule{}}
 	if path == "" {
 		return st, nil
 	}
@@ -77,7 +77,7 @@ func (st *store) put(r record) {
 			p.settle()
 		}
 	}
-	kept := row{record: r}
+	kept := storedRow{record: r}
 	if st.path != "" {
 		kept.text = encode(r)
 	}

@@ -32,6 +32,13 @@ func (c *toolCall) runSubagent(calls []*toolCall) toolResult {
 	child := x.spawnChild(a)
 	childTurn := "turn_" + x.ids.uuid()
 	m := child.newMessage("assistant", "")
+	prompt, _ := c.input["prompt"].(string)
+	child.inner("turn.started", object{"messageId": m.ID, "input": prompt, "inputVisibility": "model-only", "foregroundExecutionId": childTurn})
+	tell := func(text, status string) {
+		x.inner("subagent.text", object{"toolCallId": c.id, "agentId": a.AgentID, "subagentType": a.Type,
+			"childSessionId": child.ID, "text": text, "status": status})
+	}
+	tell("", a.Status)
 	for _, call := range calls {
 		call.id, call.t, call.step, call.status = x.ids.call(), c.t, &step{t: c.t, message: m}, "pending"
 		call.base = object{"parentToolCallId": c.id, "source": "subagent", "agentId": a.AgentID, "childSessionId": child.ID}
@@ -44,13 +51,26 @@ func (c *toolCall) runSubagent(calls []*toolCall) toolResult {
 		call.schedule([]string{call.id}, 0)
 		if !call.run() {
 			a.Status, a.EndedAt = taskCancelled, x.s.clock.now()
+			tell("", a.Status)
+			child.inner("turn.completed", object{"resultType": "cancelled"})
 			return toolResult{}
 		}
 	}
 	a.Status, a.EndedAt, a.Summary = taskCompleted, x.s.clock.now(), "This is a small demo project."
 	child.newPart(m, "text").Text = a.Summary
 	m.Completed = a.EndedAt
+	for _, word := range words(a.Summary) {
+		tell(word, taskRunning)
+	}
+	tell("", a.Status)
+	child.inner("turn.completed", object{"resultType": "success"})
 	return toolResult{content: a.Summary}
+}
+
+// wire is the helper as lists of running ones show it.
+func (a *subagent) wire() object {
+	return object{"childSessionId": a.ChildSessionID, "agentId": a.AgentID, "toolCallId": a.ToolCallID, "subagentType": a.Type,
+		"title": a.Title, "startedAt": a.StartedAt, "status": a.Status}
 }
 
 // spawnChild makes the session in which a helper agent works. It cannot be prompted and goes with its parent.
@@ -80,8 +100,7 @@ func (s *server) readSubagents(r *request, p sessionParams) (any, *fault) {
 	children, running, ended := []string{}, []object{}, []object{}
 	for _, a := range rec.Subagents {
 		children = append(children, a.ChildSessionID)
-		o := object{"childSessionId": a.ChildSessionID, "agentId": a.AgentID, "toolCallId": a.ToolCallID, "subagentType": a.Type,
-			"title": a.Title, "startedAt": a.StartedAt, "status": a.Status}
+		o := a.wire()
 		if a.Status == taskRunning {
 			running = append(running, o)
 			continue

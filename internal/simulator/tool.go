@@ -183,8 +183,8 @@ const (
 	commandDelay = 600 * time.Millisecond
 )
 
-// command is a Bash call that would print output.
-func command(line, description, output string) *toolCall {
+// bash is a Bash call that would print output.
+func bash(line, description, output string) *toolCall {
 	c := &toolCall{name: "Bash", title: description, risk: "high", rule: line,
 		input: object{"command": line, "description": description}}
 	c.work = func() toolResult {

@@ -51,6 +51,10 @@ type turnInput struct {
 	completed   string // state.updated reason at the end; "" means prompt_completed
 	failed      string // the same after a failure; "" means prompt_failed
 	denied      []string
+	command     string   // the V4 command that brought it
+	client      string   // and its sender
+	uploads     []object // its attachments as V4 shows them
+	edited      bool     // it takes the place of an earlier input
 }
 
 // Kinds of turns.
@@ -85,6 +89,8 @@ func (t *turn) run() {
 	t.begin()
 	x.save()
 	t.script(t)
+	for t.playQueued() {
+	}
 	t.finish()
 }
 
@@ -93,21 +99,20 @@ func (t *turn) begin() {
 	x.LastError = nil
 	x.UpdatedAt = t.startedAt
 	x.events.forgetStream(lastTurn(x.Messages))
+	if len(x.Messages) == 0 {
+		x.inner("session.created", nil)
+	}
 	x.batch.reset()
 	if x.Title == "" && !t.input.hidden {
 		title := firstInputTitle(t.input.text)
-		x.emit("session.titleUpdated", object{"previousTitle": x.Title, "source": "first_input", "title": title})
+		before := x.Title
 		x.Title, x.TitleSource = title, "first_input"
+		x.emit("session.titleUpdated", object{"previousTitle": before, "source": "first_input", "title": title})
 	}
-	t.user = x.newMessage("user", "")
-	t.user.Hidden, t.user.Source = t.input.hidden, t.input.source
-	x.newPart(t.user, "text").Text = t.input.text
-	for _, a := range t.input.attachments {
-		x.newPart(t.user, "file").File = a
-	}
+	t.user = x.addInput(t.input)
 	t.parent = t.user.ID
 	started := object{"turnNumber": t.number, "input": t.input.text, "messageId": t.user.ID,
-		"foregroundExecutionId": fmt.Sprintf("runtime_command_%d", t.number+1), "queryId": t.input.queryID}
+		"foregroundExecutionId": t.execution(), "queryId": t.input.queryID}
 	if t.input.inputID != "" {
 		started["inputId"] = t.input.inputID
 	}
@@ -130,6 +135,9 @@ func (t *turn) begin() {
 	x.Turns++
 }
 
+// execution names the turn to a stop that is meant for it alone.
+func (t *turn) execution() string { return fmt.Sprintf("runtime_command_%d", t.number+1) }
+
 // finish writes the end of the turn: its event, then the state. Nothing is written when the process is going down.
 func (t *turn) finish() {
 	x := t.x
@@ -137,8 +145,12 @@ func (t *turn) finish() {
 	x.Usage.add(t.usage)
 	x.UpdatedAt = x.s.clock.now()
 	t.closeOpenParts()
-	if t.failure != nil && !stopped {
-		x.LastError = t.failure
+	t.user.Outcome = phaseSuccess
+	switch {
+	case stopped:
+		t.user.Outcome = phaseInterrupted
+	case t.failure != nil:
+		x.LastError, t.user.Outcome = t.failure, phaseError
 	}
 	if !x.s.ending() {
 		x.save()
@@ -147,7 +159,9 @@ func (t *turn) finish() {
 	t.release()
 	if x.evicting && !x.closed {
 		x.s.evict(x)
+		return
 	}
+	x.advance()
 }
 
 // release makes the session free for the next turn.

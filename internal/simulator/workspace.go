@@ -46,9 +46,10 @@ func (s *server) readPresentation(r *request, p workspaceParams) (any, *fault) {
 func (s *server) setInteractionPreferences(r *request, p workspaceParams) (any, *fault) {
 	enabled := p.Preferences.AutoResolution
 	s.workspace(p.Workspace).noAutoResolution = !enabled
+	s.reconfigure(p.Workspace)
 	snoozed := 0
 	for _, x := range s.residents(p.Workspace) {
-		if !enabled && x.turn != nil && x.turn.open != nil && x.turn.open.snooze() {
+		if !enabled && x.turn != nil && x.turn.snooze() {
 			snoozed++
 		}
 	}
