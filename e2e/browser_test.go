@@ -113,11 +113,17 @@ func (p *page) text(selector string) string {
 // wantText waits until an element shows this text.
 func (p *page) wantText(selector, text string) {
 	p.t.Helper()
+	p.wantTrue(fmt.Sprintf("%s shows %q", selector, text),
+		fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.innerText.includes(%q))", selector, text))
+}
+
+// wantTrue waits until a JavaScript expression is true.
+func (p *page) wantTrue(what, expression string) {
+	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	shown := fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.innerText.includes(%q))", selector, text)
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](shown, chromedp.WithPollingTimeout(patience))); err != nil {
-		p.t.Fatalf("%s: %s does not show %q: %v\nthe page shows:\n%s", p.name, selector, text, err, p.text("body"))
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience))); err != nil {
+		p.t.Fatalf("%s: waited in vain until %s: %v\nthe page shows:\n%s", p.name, what, err, p.text("body"))
 	}
 }
 
@@ -139,7 +145,14 @@ func (p *page) createSession(folder string) {
 	p.t.Helper()
 	p.do("fill in the folder", chromedp.WaitVisible("#workspace"), chromedp.SetValue("#workspace", folder))
 	p.press("create", "Create")
-	p.do("wait for the session", chromedp.WaitVisible("#prompt"))
+	p.wantSession()
+}
+
+// wantSession waits until a session is followed: the page then moves the focus to its title, which would take the
+// focus away from whatever a quick hand has begun to type.
+func (p *page) wantSession() {
+	p.t.Helper()
+	p.wantTrue("the session is followed", `document.activeElement?.id === "session-title"`)
 	p.wantText("#session-state", "idle")
 }
 

@@ -45,7 +45,7 @@ func TestSecondBrowserSeesTheTurnAndWhoAnswered(t *testing.T) {
 	desk.createSession("/demo")
 	phone := openPage(t, "phone", d.phone)
 	phone.do("follow the session", chromedp.Click("#session-list button", chromedp.NodeVisible))
-	phone.wantText("#session-state", "idle")
+	phone.wantSession()
 
 	desk.prompt("ask")
 	for _, p := range []*page{desk, phone} {
