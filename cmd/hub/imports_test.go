@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"cmd/hub": {"web", "hub", "auth", "internal/simulator"},
 	"web":     {"hub", "auth", "internal/wire"},
 	"hub":     {"session", "session/conversation", "fanout", "auth", "internal/child", "internal/wire"},
-	"session": {"fanout", "auth", "internal/wire"},
+	"session": {"session/conversation", "fanout", "auth", "internal/wire"},
 
 	"session/conversation": {"fanout", "internal/wire"},
 
