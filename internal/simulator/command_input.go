@@ -120,20 +120,16 @@ func (x *session) take(cmd *command, kind string, in turnInput) outcome {
 
 // releaseHeld deals with inputs that a stop has held back: whoever sends another one says what becomes of them.
 func (c *conversation) releaseHeld(disposition string) *outcome {
-	if c.queue.autoDrain || len(c.queue.items) == 0 {
-		c.queue.resume()
+	switch held := len(c.queue.items) > 0; {
+	case c.queue.autoDrain, held && disposition == "keepQueueAndSend":
 		return nil
-	}
-	switch disposition {
-	case "clearQueueAndSend":
-		c.queue.items = nil
-		c.queue.resume()
-		c.x.inner("queue.changed", nil)
-	case "keepQueueAndSend":
-	default:
+	case held && disposition != "clearQueueAndSend":
 		refusal := rejected(heldQueue)
 		return &refusal
 	}
+	c.queue.items = nil
+	c.queue.resume()
+	c.x.inner("queue.changed", nil)
 	return nil
 }
 

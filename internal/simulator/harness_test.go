@@ -24,7 +24,7 @@ type sim struct {
 
 	preferences string // answer to session/requestRuntimePreferences; "" leaves it open
 	decide      func(msg) string
-	seen        int      // lines of out that were looked at
+	seen        int      // bytes of out that were looked at
 	log         []string // everything said so far, "C …" and "A …"
 	nextID      int
 }
@@ -120,13 +120,14 @@ func (s *sim) settle() []msg {
 }
 
 func (s *sim) fresh() []string {
-	if len(s.out.text) == 0 {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	text := s.out.text[s.seen:]
+	if len(text) == 0 {
 		return nil
 	}
-	lines := s.out.lines()
-	fresh := lines[s.seen:]
-	s.seen = len(lines)
-	return fresh
+	s.seen += len(text)
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
 func (s *sim) answerTo(m msg) string {

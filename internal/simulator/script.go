@@ -46,10 +46,28 @@ func findScript(text string) (script, string) {
 			return p.play, strings.TrimSpace(rest)
 		}
 	}
+	if said, ok := cutPrefixFold(strings.TrimSpace(text), "reply with exactly:"); ok {
+		return playEcho, strings.TrimSpace(said)
+	}
 	if strings.Contains(text, "Bash") { // the user names the tool
 		return playAsk, ""
 	}
 	return playAnswer, text
+}
+
+func cutPrefixFold(text, prefix string) (string, bool) {
+	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
+		return text, false
+	}
+	return text[len(prefix):], true
+}
+
+// playEcho is the plainest turn there is: one thought, one answer.
+func playEcho(t *turn) {
+	t.step(func(m *step) {
+		m.think("The user wants an exact reply. ")
+		m.say(t.prompt)
+	})
 }
 
 func playHelp(t *turn) {
