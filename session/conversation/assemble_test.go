@@ -214,29 +214,29 @@ func TestAssemblerKeepsSubscriptionsApart(t *testing.T) {
 
 func TestAssemblerIsBounded(t *testing.T) {
 	var a Assembler
-	add := func(subscription string, m map[string]any) string {
-		return outcome(a.Add(encode(t, with(m, "subscriptionId", subscription)), testNow))
+	add := func(subscription string, fragment []byte) string {
+		return outcome(a.Add(bytes.Replace(fragment, []byte(`"subscriptionId":"s"`), []byte(`"subscriptionId":"`+subscription+`"`), 1), testNow))
 	}
-	small := pieces(1, 2, logical(1, testTopic, "x"))
+	small := encode(t, pieces(1, 2, logical(1, testTopic, "x"))[0])
 	for i := range maxAssemblies {
-		if got := add(fmt.Sprint(i), small[0]); got != "-" {
+		if got := add(fmt.Sprint(i), small); got != "-" {
 			t.Fatalf("assembly %d: %s", i, got)
 		}
 	}
-	if got := add("one more", small[0]); got != "ConcurrentLimit" {
+	if got := add("one more", small); got != "ConcurrentLimit" {
 		t.Errorf("assembly %d: %s", maxAssemblies+1, got)
 	}
-	a = Assembler{}
-	large := pieces(1, 2, strings.Repeat("x", 15<<20))
-	for i := range 4 {
-		if got := add(fmt.Sprint(i), large[0]); got != "-" {
-			t.Fatalf("%d × 7.5 MiB: %s", i+1, got)
-		}
-	}
-	if got := add("one more", large[0]); got != "BudgetExceeded" {
-		t.Errorf("37.5 MiB: %s", got)
+	for i := range maxAssemblies {
+		a.Forget(testTopic, fmt.Sprint(i))
 	}
 	wantConsistent(t, &a)
+	a.staged = maxStagedBytes - 10 // as if others held that
+	if got := add("all but 10 bytes are taken", small); got != "BudgetExceeded" {
+		t.Errorf("over the budget: %s", got)
+	}
+	if a.staged -= maxStagedBytes - 10; a.staged != 0 {
+		t.Errorf("%d bytes are counted for what was refused", a.staged)
+	}
 }
 
 func TestFaultSaysWhichSubscriptionToResync(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"zcodehub/fanout"
 )
 
+var _ Updates = fanout.Range{}
+
 func piece(row int, path, text string) string {
 	return fmt.Sprintf(`{"op":"row.delta","rowId":%d,"path":"%s","append":"%s"}`, row, path, text)
 }

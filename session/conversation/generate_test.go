@@ -21,7 +21,7 @@ var rowKinds = []string{"assistantText", "reasoning", "toolCall", "toolCall", "s
 
 // Pieces of text as they stand in JSON. Half a surrogate pair may be followed by
 // the other half in the next piece.
-var texts = []string{``, `a`, `Hello, `, `\n`, `\"}]`, `\\`, `\u00e9`, `é😀`, `\ud83d`, `\ude00`, strings.Repeat("long ", 3000)}
+var texts = []string{``, `a`, `Hello, `, `\n`, `\"}]`, `\\`, `\u00e9`, `é😀`, `\ud83d`, `\ude00`, strings.Repeat("long ", 100)}
 
 func (s *script) text(label string) string { return rapid.SampledFrom(texts).Draw(s.t, label) }
 
@@ -160,7 +160,7 @@ func (s *script) closing() (list []string) {
 // snapshot is a first snapshot of a conversation of some length.
 func newScript(t *rapid.T) (s *script, rows []string) {
 	s = &script{t: t, next: 1, kinds: map[int64]int{}, open: map[int64]bool{}}
-	for range rapid.SampledFrom([]int{0, 3, 59, 61, 300}).Draw(t, "history") {
+	for range rapid.SampledFrom([]int{0, 3, 59, 61, 130}).Draw(t, "history") {
 		id := s.next
 		s.next++
 		if s.first == 0 {

@@ -32,6 +32,9 @@ type State interface {
 const (
 	// servedRows is how many rows a snapshot holds (4.12).
 	servedRows = 60
+	// servedBytes bounds the rows of a snapshot, so that it can be told in one
+	// logical frame; 1 MiB is left for everything else.
+	servedBytes = maxLogicalBytes - 1<<20
 	// keptRows is how many rows are kept, so that a rewind of several turns still
 	// leaves a whole window to serve.
 	keptRows = 200
@@ -260,7 +263,18 @@ func (p *Projection) trim() {
 	}
 }
 
-func (p *Projection) served() []*row { return p.rows[max(0, len(p.rows)-servedRows):] }
+// served is what a snapshot holds of the rows: the newest one, whatever its
+// size, and those before it that fit.
+func (p *Projection) served() []*row {
+	oldest := len(p.rows)
+	for size := 0; oldest > max(0, len(p.rows)-servedRows); oldest-- {
+		size += p.rows[oldest-1].size() + 1
+		if size > servedBytes && oldest < len(p.rows) {
+			break
+		}
+	}
+	return p.rows[oldest:]
+}
 
 // note notes that somebody gets these rows and none before them.
 func (p *Projection) note(rows []*row) {

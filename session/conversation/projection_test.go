@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -196,11 +197,11 @@ func TestSnapshotServesTheNewestSixtyRows(t *testing.T) {
 
 func TestRowsKeptBeyondThoseServedAreBoundedInBytes(t *testing.T) {
 	p := loaded(t, 1, 0)
-	for id := uint64(1); id <= 100; id++ {
-		must(t, p.Apply(deltasFrame(id, id+1, fmt.Sprintf(`{"op":"row.appended","row":{"rowId":%d,"kind":"reasoning","text":"%s"}}`, id, strings.Repeat("x", 1<<20)))))
+	for id := uint64(1); id <= 70; id++ {
+		must(t, p.Apply(deltasFrame(id, id+1, fmt.Sprintf(`{"op":"row.appended","row":{"rowId":%d,"kind":"reasoning","text":"%s"}}`, id, strings.Repeat("x", 300_000)))))
 	}
 	if len(p.rows) != servedRows {
-		t.Errorf("%d rows of 1 MiB are kept", len(p.rows))
+		t.Errorf("%d rows of 300 KB are kept", len(p.rows))
 	}
 	size := 0
 	for _, r := range p.rows {
@@ -208,6 +209,13 @@ func TestRowsKeptBeyondThoseServedAreBoundedInBytes(t *testing.T) {
 	}
 	if size != p.bytes {
 		t.Errorf("counts %d bytes, there are %d", p.bytes, size)
+	}
+	h := Head{SubscriptionID: "s", LogicalFrameID: "l", Ordinal: 1, DeliveryKind: Initial, Topic: testTopic}
+	if _, err := Messages(h, 0, p.Seq(), 1, SnapshotPayload(p.Snapshot()), 0); err != nil {
+		t.Errorf("a snapshot of large rows cannot be told: %v", err)
+	}
+	if n := bytes.Count(p.Snapshot(), []byte(`"rowId":`)); n != servedBytes/300_045 {
+		t.Errorf("%d rows of 300 KB are served", n)
 	}
 }
 
