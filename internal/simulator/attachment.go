@@ -16,6 +16,7 @@ const (
 	maxUploads    = 16
 	maxStaged     = 64 << 20
 	uploadTTL     = 5 * time.Minute
+	unusedTTL     = 24 * time.Hour // of a committed file that no input refers to
 	maxUploadID   = 128
 )
 
@@ -194,7 +195,9 @@ func notShared(name string) handler {
 // expireUploads forgets uploads that nobody goes on with.
 func (s *server) expireUploads() {
 	for key, u := range s.uploads {
-		if u.ref == "" && time.Since(u.touchedAt) > uploadTTL {
+		age := time.Since(u.touchedAt)
+		unused := u.ref != "" && age > unusedTTL && (s.sessions[u.session] == nil || !s.sessions[u.session].shows(u.ref))
+		if unused || u.ref == "" && age > uploadTTL {
 			delete(s.uploads, key)
 		}
 	}

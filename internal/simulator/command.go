@@ -115,8 +115,7 @@ func (s *server) command(cmd *command) ack {
 	if cmd.SessionID == nil {
 		return ack{CommandID: cmd.ID, Status: ackRejected, Reason: "proto.sessionNotFound"}
 	}
-	box := s.inbox(*cmd.SessionID)
-	if a, ok := box.find(cmd.ID); ok {
+	if a, ok := s.outcomeOf(*cmd.SessionID, cmd.ID); ok {
 		return a.again()
 	}
 	x, failed := s.load(*cmd.SessionID)
@@ -130,21 +129,19 @@ func (s *server) command(cmd *command) ack {
 	if a, ok := x.recall(cmd.ID); ok {
 		return a.again()
 	}
-	c := x.conversation()
-	revision := c.revision
+	revision := x.conversation().revision
 	a := cmd.ack(x.carryOut(kind, cmd), revision)
-	box.settle(a)
+	s.settled(x.ID, a)
 	return a
 }
 
 // settleCreation is command for what has no session yet.
 func (s *server) settleCreation(cmd *command) ack {
-	box := s.inbox("")
-	if a, ok := box.find(cmd.ID); ok {
+	if a, ok := s.outcomeOf("", cmd.ID); ok {
 		return a.again()
 	}
 	a := cmd.ack(s.createFor(cmd), 0)
-	box.settle(a)
+	s.settled("", a)
 	return a
 }
 

@@ -172,10 +172,7 @@ func (c *conversation) subagents() object {
 func (c *conversation) updateManifest() {
 	changes := 0
 	for _, a := range c.x.Subagents {
-		changes++
-		if a.Status != taskRunning {
-			changes++
-		}
+		changes += a.changes()
 	}
 	if changes != c.manifest {
 		c.manifest = changes

@@ -1,8 +1,6 @@
 package simulator
 
-import (
-	"slices"
-)
+import "slices"
 
 // settledCommands is how many outcomes a session remembers (protocol: 512), so that a command which is sent again
 // because its answer got lost is not carried out again.
@@ -36,16 +34,13 @@ const (
 	ackFailed    = "failed"
 )
 
-func (s *server) inbox(sessionID string) *inbox {
+// settled remembers the outcome of a command; sessionID is "" for one that made its session.
+func (s *server) settled(sessionID string, a ack) {
 	b := s.inboxes[sessionID]
 	if b == nil {
 		b = &inbox{acks: map[string]ack{}}
 		s.inboxes[sessionID] = b
 	}
-	return b
-}
-
-func (b *inbox) settle(a ack) {
 	b.acks[a.CommandID] = a
 	b.order = append(b.order, a.CommandID)
 	if len(b.order) > settledCommands {
@@ -54,8 +49,12 @@ func (b *inbox) settle(a ack) {
 	}
 }
 
-// find gives the outcome of a command that was settled before, and keeps it from being forgotten soon.
-func (b *inbox) find(commandID string) (ack, bool) {
+// outcomeOf gives the outcome of a command that was settled before, and keeps it from being forgotten soon.
+func (s *server) outcomeOf(sessionID, commandID string) (ack, bool) {
+	b := s.inboxes[sessionID]
+	if b == nil {
+		return ack{}, false
+	}
 	a, ok := b.acks[commandID]
 	if ok {
 		b.order = append(slices.DeleteFunc(b.order, func(id string) bool { return id == commandID }), commandID)
@@ -106,7 +105,7 @@ func (s *server) answerCommandsQuery(r *request, p commandsQueryParams) (any, *f
 			session = *key.SessionID
 		}
 		var result any = "unknown"
-		if a, ok := s.inbox(session).find(key.CommandID); ok {
+		if a, ok := s.outcomeOf(session, key.CommandID); ok {
 			result = a
 		} else if x := s.sessions[session]; x != nil {
 			if a, ok := x.recall(key.CommandID); ok {

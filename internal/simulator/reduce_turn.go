@@ -178,6 +178,10 @@ func (c *conversation) drained(src source) {
 		}
 		c.closeStreams("complete")
 		c.endHeader(src.at, phaseSuccess, src.payload["historyRoundCount"])
+		if answer := c.turnOf.answer; answer != nil {
+			answer.actions = object{"canFork": true}
+			c.upsert(answer)
+		}
 		c.turnOf = turnRows{key: entity, open: map[string]*row{}, tools: map[string]*row{}}
 		c.startTurnRows(src, object{}, queued)
 	}
@@ -214,16 +218,23 @@ func (c *conversation) updateActions() {
 			c.upsert(r)
 		}
 	}
-	if r := c.retry; r != nil && c.control.running() == (r.actions["canRetry"] != nil) {
-		actions := maps.Clone(r.actions)
-		if c.control.running() {
-			delete(actions, "canRetry")
-			c.retry = nil
-		} else {
-			actions = object{"canRetry": true}
-			maps.Copy(actions, r.actions)
-		}
-		r.actions = actions
-		c.upsert(r)
+	r := c.retry
+	switch {
+	case r == nil || c.control.running() != (r.actions["canRetry"] != nil):
+		return
+	case c.control.running():
+		r.actions = maps.Clone(r.actions)
+		delete(r.actions, "canRetry")
+		c.retry = nil
+	default:
+		r.actions = withAction(r.actions, "canRetry")
 	}
+	c.upsert(r)
+}
+
+// withAction gives the actions of a row with one more.
+func withAction(actions object, name string) object {
+	o := object{name: true}
+	maps.Copy(o, actions)
+	return o
 }

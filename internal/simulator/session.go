@@ -65,6 +65,7 @@ func (s *server) remove(x *session) {
 		if goes {
 			y.closed, y.subscribed = true, false
 			y.endTasks()
+			s.detach(y)
 			delete(s.sessions, y.ID)
 		}
 		return goes

@@ -73,6 +73,14 @@ func (a *subagent) wire() object {
 		"title": a.Title, "startedAt": a.StartedAt, "status": a.Status}
 }
 
+// changes is what the helper has contributed to the revision of such lists: it started, and it may have ended.
+func (a *subagent) changes() int {
+	if a.Status == taskRunning {
+		return 1
+	}
+	return 2
+}
+
 // spawnChild makes the session in which a helper agent works. It cannot be prompted and goes with its parent.
 func (x *session) spawnChild(a *subagent) *session {
 	return x.s.materialize(record{ID: a.ChildSessionID, TraceID: x.TraceID, Kind: kindSubagent, ParentID: x.ID, Workspace: x.Workspace,

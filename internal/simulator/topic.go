@@ -125,6 +125,9 @@ func (s *server) answerUnsubscribe(r *request, p topicParams) (any, *fault) {
 	if pub := s.topics[p.Topic]; pub != nil {
 		if sub := pub.find(p.Connection, p.Subscription); sub != nil {
 			pub.close(sub)
+			if id := sessionOf(p.Topic); len(pub.subs) == 0 && id != p.Topic && s.sessions[id] == nil {
+				delete(s.topics, p.Topic)
+			}
 		}
 	}
 	return object{}, nil
@@ -203,6 +206,17 @@ func (x *session) publisher() *publisher {
 func (c *conversation) serve() {
 	c.p.state, c.p.bound = c.snapshot, c.snapshotBound
 	c.p.start(c.seq)
+}
+
+// detach leaves the publisher of a session that goes out of memory to its subscribers, if it has any.
+func (s *server) detach(x *session) {
+	topic := conversationTopic + x.ID
+	if p := s.topics[topic]; p != nil {
+		p.log = nil
+		if len(p.subs) == 0 {
+			delete(s.topics, topic)
+		}
+	}
 }
 
 // rejoin takes over the publisher that an earlier life of the session in memory has left behind. Its subscribers get a
