@@ -3,6 +3,7 @@ package hub
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"zcodehub/internal/wire"
@@ -27,6 +28,9 @@ type call struct {
 	done   func(reply)
 	effect bool // it may have changed something once it was written
 	probe  bool // goes out although the app-server is not ready
+	// written is set when the line went into the pipe: before that it cannot have
+	// changed anything.
+	written atomic.Bool
 
 	// guarded by calls.mu while pending
 	due *deadline
@@ -38,6 +42,10 @@ type calls struct {
 	next    uint64
 	pending map[uint64]*call
 }
+
+// mayRepeat tells whether a call that the end of the app-server cut off can be
+// made again.
+func (cl *call) mayRepeat() bool { return !cl.effect || !cl.written.Load() }
 
 // add gives a call its id.
 func (c *calls) add(cl *call) uint64 {
@@ -118,8 +126,27 @@ func (h *Hub) expire(id uint64, generation int) {
 	h.metrics.timeouts.Inc()
 	h.log.Warn("the app-server did not answer in time", "method", cl.method, "timeout", h.opts.CallTimeout)
 	cl.done(failed(timedOut(cl.method, !cl.effect)))
-	if p := h.gate.current(generation); p != nil && time.Since(p.LastOutput()) >= h.opts.CallTimeout {
-		h.log.Error("the app-server is silent: restarting it", "silentFor", time.Since(p.LastOutput()).Round(time.Second))
-		h.requestRestart("silent")
+	p := h.gate.current(generation)
+	if p == nil {
+		return
 	}
+	last := p.LastOutput()
+	silence := time.Since(last)
+	if silence < h.opts.CallTimeout {
+		// It said something after it got the call. Perhaps that was its last word,
+		// and it owes the reply still, whether or not anybody calls again.
+		h.time.after(h.opts.CallTimeout-silence, func() { h.endSilent(generation, last) })
+		return
+	}
+	h.endSilent(generation, last)
+}
+
+// endSilent ends the app-server if it has said nothing since.
+func (h *Hub) endSilent(generation int, since time.Time) {
+	p := h.gate.current(generation)
+	if p == nil || !p.LastOutput().Equal(since) {
+		return
+	}
+	h.log.Error("the app-server is silent: restarting it", "silentFor", time.Since(since).Round(time.Second))
+	h.requestRestart("silent")
 }
