@@ -64,7 +64,7 @@ func (g *gate) dispatchLocked(cl *call) *wire.ErrorObject {
 	generation := g.status.Generation
 	h.calls.setDue(id, h.time.after(h.opts.CallTimeout, func() { h.expire(id, generation) }))
 	line := wire.AppendRequest(nil, appendID(nil, id), cl.method, cl.params)
-	err := g.process.Send(line, nil)
+	err := g.process.Send(line, func(err error) { cl.written.Store(err == nil) })
 	if err == nil {
 		return nil
 	}

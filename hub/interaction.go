@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"slices"
 	"time"
 
 	"zcodehub/auth"
@@ -66,7 +67,11 @@ func (h *Hub) announced(e *wire.Envelope, method string) {
 		// From now on its events are needed: they tell when the agent settles
 		// the question by itself.
 		h.listen(s, nil)
-		h.placed(s, func() { h.showToAll(s, in) })
+		h.placed(s, func() {
+			if isOpen(s, in) { // still: learning the place may have taken a while
+				h.showToAll(s, in)
+			}
+		})
 	}
 }
 
@@ -164,10 +169,31 @@ func describe(in *session.Interaction, params []byte) described {
 // showAll shows a client that has just come everything that waits for an answer.
 func (c *Client) showAll() {
 	for _, s := range c.hub.sessions.All() {
-		for _, in := range s.Ledger.Open() {
-			c.hub.placed(s, func() { c.show(s, in, nil) })
+		if len(s.Ledger.Open()) > 0 {
+			c.hub.placed(s, func() { c.showOpen(s) })
 		}
 	}
+}
+
+// showOpen shows a client what waits for an answer in a session. What is settled
+// by the time it was shown may have been told before it: so it is told again.
+func (c *Client) showOpen(s *session.Session) {
+	open := s.Ledger.Open()
+	for _, in := range open {
+		c.show(s, in, nil)
+	}
+	if len(open) == 0 || !c.sees(s) {
+		return
+	}
+	for _, st := range s.Ledger.Settled() {
+		if slices.ContainsFunc(open, func(in *session.Interaction) bool { return in.ID == st.Interaction.ID }) {
+			c.notify("hub/interactionSettled", st, s)
+		}
+	}
+}
+
+func isOpen(s *session.Session, in *session.Interaction) bool {
+	return slices.ContainsFunc(s.Ledger.Open(), func(other *session.Interaction) bool { return other.ID == in.ID })
 }
 
 // answer takes a client's answer to an interaction.

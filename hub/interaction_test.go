@@ -122,6 +122,34 @@ func TestReannouncementsAddIDs(t *testing.T) {
 	}
 }
 
+// A question that is settled while the hub has yet to learn who may see it is
+// not shown as open any more.
+func TestSettledQuestionIsNotShown(t *testing.T) {
+	h, script, p := scripted(t)
+	script.Answer("session/list", nil)
+	early := h.Connect("early", hubtest.As{Workspaces: []string{"/work"}})
+	p.Print(permission("server-1", "s1", "perm_1"))
+	place := p.WantRequest("session/list", 1)
+	late := h.Connect("late", hubtest.As{Workspaces: []string{"/work"}})
+	again := p.WantRequest("session/list", 2)
+	p.WantRequest("session/subscribe", 1)
+	hubtest.Want(t, "the session to be listened to", func() bool { return sessionStatus(h, "s1").Listening })
+	p.Print(resolved("s1", 1, "perm_1", "deny"))
+	list := `{"sessions":[{"sessionId":"s1","workspace":{"workspacePath":"/work"}}]}`
+	script.Answer("session/list", func(hubtest.Line) string { return list })
+	p.Reply(place, list)
+	p.Reply(again, list)
+	for _, c := range []*hubtest.Client{early, late} {
+		s := c.Subscribe("s1", "")
+		if s.EventSeq != 1 {
+			t.Errorf("%s began at %d", c.Name, s.EventSeq)
+		}
+		if n := len(c.All("interaction/requestPermission")); n != 0 {
+			t.Errorf("%s was shown a settled question", c.Name)
+		}
+	}
+}
+
 // What an answer must be, and who may give it.
 func TestAnswersAndRights(t *testing.T) {
 	h, _, p := scripted(t)
@@ -173,8 +201,7 @@ func TestAnswersAndRights(t *testing.T) {
 func TestOpenInteractionsAreShownAgain(t *testing.T) {
 	h, _, p := scripted(t)
 	p.Print(permission("server-1", "s1", "perm_1"))
-	hubtest.Want(t, "the question", func() bool { return len(h.Status().Pending) == 1 })
-	p.WantRequest("session/subscribe", 1)
+	hubtest.Want(t, "the question", func() bool { return len(h.Status().Pending) == 1 && sessionStatus(h, "s1").Listening })
 	p.Print(event("s1", 1, `{}`), event("s1", 2, `{}`))
 	first := h.Connect("first", hubtest.As{})
 	id := first.WantNotice("interaction/requestPermission", "perm_1").ID
@@ -263,7 +290,11 @@ func TestRestartSettlesInteractions(t *testing.T) {
 		c.Request("test/big", `{"text":"`+strings.Repeat("q", 1<<20)+`"}`)
 	}
 	c.Say(`{"id":` + ask.ID + `,"result":` + allowOnce + `}`)
+	unwritten := c.Request("session/send", `{"sessionId":"s1"}`)
 	h.Kill()
+	if m := c.WantReply(unwritten); m.Path("error", "data", "retryable") != "true" {
+		t.Errorf("a call that was never written ended with %s", m)
+	}
 	c.WantNotice("hub/interactionSettled", "perm_1", `"appServerExited"`, `"app-server"`)
 	c.WantNotice("hub/interactionSettled", "perm_2", `"appServerExited"`, `"app-server"`)
 	if m := c.WantNotice("hub/answer", "perm_2"); m.Path("params", "status") == "accepted" {

@@ -128,9 +128,7 @@ func (c *Client) attach(s *session.Session, call *subscribeCall, snapshot []byte
 		c.attachOrWait(s, call) // the session was loaded anew meanwhile
 		return
 	}
-	for _, in := range s.Ledger.Open() {
-		c.show(s, in, nil)
-	}
+	c.showOpen(s)
 	c.hub.tellPresence(s)
 }
 
@@ -250,9 +248,7 @@ func (c *Client) reseat(s *session.Session, sub *fanout.Subscription, reason str
 	a := s.Stream.Attach(sub, c.delivery(), nil)
 	_ = c.outbox.Seat(snapshotFrame(s.ID, reason, fanout.Cursor{Epoch: a.Epoch, Seq: a.Seq}, snapshot), a.Seat)
 	c.hub.metrics.snapshots.WithLabelValues(reason).Inc()
-	for _, in := range s.Ledger.Open() {
-		c.show(s, in, nil)
-	}
+	c.showOpen(s)
 }
 
 const (

@@ -169,7 +169,7 @@ func (h *Hub) exited(p *child.Process) {
 	}
 	h.topicsAway()
 	for _, cl := range h.calls.takeAll() {
-		h.finish(cl, failed(unavailable("exited", !cl.effect)))
+		h.finish(cl, failed(unavailable("exited", cl.mayRepeat())))
 	}
 	for _, s := range h.sessions.All() {
 		h.forgetIfUnused(s)
