@@ -417,7 +417,7 @@ func TestPrivateMessageStaysBetweenUpdates(t *testing.T) {
 	r.SendAfter(Frame([]byte("end")), sub)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.messages[len(r.messages)-1] != "end" {
+	for len(r.messages) == 0 || r.messages[len(r.messages)-1] != "end" {
 		r.wait.Wait()
 	}
 	var last, replies uint64
@@ -478,7 +478,7 @@ func TestIdleLanePublishesAtOnceAndBusyOneOncePerWindow(t *testing.T) {
 			if r.cursor() != 1 {
 				t.Errorf("lane %d: published inside its window", d)
 			}
-			time.Sleep(begin.Add(window).Sub(time.Now()))
+			time.Sleep(time.Until(begin.Add(window)))
 			synctest.Wait()
 			r.wantSeq(t, 5)
 			s.Close()

@@ -146,7 +146,6 @@ func (l *log) seek(after uint64) (p *position, ok bool) {
 	if after == l.seq {
 		return l.end(time.Time{}), true
 	}
-	frames := l.frames
 	for c := l.first; c != nil; c = c.next.Load() {
 		if after == c.from {
 			return &position{chunk: c, abs: c.abs, seq: after, frames: l.framesBefore(c)}, true
@@ -157,8 +156,7 @@ func (l *log) seek(after uint64) (p *position, ok bool) {
 			if e.to != after {
 				return nil, false
 			}
-			frames = l.framesBefore(c) + uint64(i) + 1
-			return &position{chunk: c, off: e.end, abs: c.abs + uint64(e.end), seq: after, frames: frames}, true
+			return &position{chunk: c, off: e.end, abs: c.abs + uint64(e.end), seq: after, frames: l.framesBefore(c) + uint64(i) + 1}, true
 		}
 	}
 	return nil, false

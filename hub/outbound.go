@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"errors"
 	"strings"
 
 	"zcodehub/auth"
@@ -48,7 +49,7 @@ func (c *Client) Handle(frame []byte) {
 func (c *Client) refuseFrame(e *wire.Envelope, err error) {
 	c.hub.metrics.badFrames.Inc()
 	switch {
-	case err == wire.ErrNotJSON:
+	case errors.Is(err, wire.ErrNotJSON):
 		c.refuse([]byte(`"parse-error"`), wire.ErrorObject{Code: codeParse, Message: "Parse error"})
 	case e.ID != nil:
 		c.refuse(e.ID, wire.ErrorObject{Code: codeNotMessage, Message: err.Error()})
