@@ -42,7 +42,7 @@ func drive(args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "one run, fewer sizes: about a minute, for a look")
 	only := flags.String("only", "", "comma-separated part of: scan, burst, rate, idle, stalled")
-	runs := flags.Int("runs", 3, "how often everything is measured")
+	runs := flags.Int("runs", 0, "how often everything is measured (default 3, with --quick 1)")
 	jsonFile := flags.String("json", "", "write every value of every run to this file as well")
 	hub := flags.String("hub", "", "the hub's binary (default: built from ./cmd/hub)")
 	skip := flags.String("without", "", "comma-separated systems to leave out: hub, loop, conn-write, accept")
@@ -50,8 +50,12 @@ func drive(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *quick {
+	switch {
+	case *runs > 0:
+	case *quick:
 		*runs = 1
+	default:
+		*runs = 3
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
