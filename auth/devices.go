@@ -235,8 +235,8 @@ func (d *Devices) Admit(p *Principal, now time.Time) error {
 
 // Rename gives a device another name, which no other live device may have. Ask by id or by name.
 func (d *Devices) Rename(device, name string, now time.Time) (Device, error) {
-	if !presentable(name) {
-		return Device{}, fmt.Errorf("a name is 1 to %d printable characters", maxName)
+	if err := CheckName(name); err != nil {
+		return Device{}, err
 	}
 	var out Device
 	err := d.write(func(tx *bbolt.Tx) ([]Device, error) {

@@ -97,6 +97,14 @@ func (g Grant) checkProfiles() error {
 	return nil
 }
 
+// CheckName says what is wrong with a name that a device gives itself.
+func CheckName(name string) error {
+	if !presentable(name) {
+		return fmt.Errorf("a name is 1 to %d printable characters", maxName)
+	}
+	return nil
+}
+
 // presentable keeps names short and free of control and direction-changing characters: they are shown to people who
 // decide by them.
 func presentable(s string) bool {

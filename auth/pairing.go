@@ -95,8 +95,8 @@ func (d *Devices) OpenPairing(g Grant, openedBy string, now time.Time) (code str
 // Pair spends a code: in one step on disk the code ends and the device begins. It gives the device and its first
 // refresh secret. A wrong code gets the answer of every bad credential.
 func (d *Devices) Pair(code, name string, now time.Time) (Device, string, error) {
-	if name != "" && !presentable(name) {
-		return Device{}, "", fmt.Errorf("a name is 1 to %d printable characters", maxName)
+	if err := CheckName(name); name != "" && err != nil {
+		return Device{}, "", err
 	}
 	if d.guessesSpent(now) {
 		return Device{}, "", fmt.Errorf("%w: try again in a minute", ErrTooManyGuesses)

@@ -2,7 +2,10 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"zcodehub/auth"
@@ -26,63 +29,99 @@ func describe(p *auth.Principal) who {
 	return w
 }
 
+// readBody decodes a JSON body strictly: a misspelt scope must not become a grant without one. It answers what is wrong.
+func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
+	body := json.NewDecoder(r.Body)
+	body.DisallowUnknownFields()
+	err := body.Decode(into)
+	if err == nil && body.More() {
+		err = errors.New("more than one value")
+	}
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "body", "the body is not what this route takes: "+err.Error())
+	}
+	return err == nil
+}
+
+// readOptionalBody is readBody for routes that need none.
+func readOptionalBody(w http.ResponseWriter, r *http.Request, into any) bool {
+	body := json.NewDecoder(r.Body)
+	body.DisallowUnknownFields()
+	if err := body.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		writeError(w, http.StatusBadRequest, "body", "the body is not what this route takes: "+err.Error())
+		return false
+	}
+	return true
+}
+
 // login exchanges a token for the page's cookie. Only the Authorization header counts, which no foreign page can send.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	token, ok := auth.Bearer(r)
-	if !ok {
+	if r.Header["Authorization"] == nil {
 		s.refuse(w, r, unauthorized)
 		return
 	}
-	p, ok := s.verify(token)
-	if !ok {
-		s.refuse(w, r, unauthorized)
+	token, _ := auth.Bearer(r)
+	p, no := s.verify(r, token)
+	if no != nil {
+		s.refuse(w, r, *no)
 		return
 	}
 	if err := s.edge.SetCookie(w, r, token, p.ExpiresAt); err != nil {
 		writeError(w, http.StatusBadRequest, "token_too_long", err.Error())
 		return
 	}
+	if _, found := s.edge.RefreshCookie(r); found {
+		s.edge.ClearRefreshCookie(w, r) // of the device that the page was before
+	}
 	writeJSON(w, http.StatusOK, describe(p))
 }
 
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	s.edge.ClearCookie(w, r)
+	s.edge.ClearRefreshCookie(w, r)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// issueTicket gives a browser client what it can put into the address of its handshake.
+// RenewalPath is the path of tickets for hub/refreshToken on an open connection: the page cannot read its own token.
+const RenewalPath = "hub/refreshToken"
+
+// ticketPaths are what a ticket may be for.
+var ticketPaths = []string{"/ws", "/acp", RenewalPath}
+
+// issueTicket gives a browser client what it can put into the address of its handshake. It is good on one path.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) {
-	p, ok := s.principal(r)
-	if !ok {
-		s.refuse(w, r, unauthorized)
+	p, no := s.principal(r)
+	if no != nil {
+		s.refuse(w, r, *no)
 		return
 	}
-	ticket, expiresAt := s.tickets.Issue(p)
+	ask := struct {
+		Path string `json:"path"`
+	}{Path: "/ws"}
+	if !readOptionalBody(w, r, &ask) {
+		return
+	}
+	if !slices.Contains(ticketPaths, ask.Path) {
+		writeError(w, http.StatusBadRequest, "path", "tickets are for /ws, /acp and "+RenewalPath)
+		return
+	}
+	ticket, expiresAt := s.tickets.IssueFor(p, ask.Path)
 	writeJSON(w, http.StatusOK, struct {
 		Ticket    string    `json:"ticket"`
 		ExpiresAt time.Time `json:"expiresAt"`
 	}{ticket, expiresAt})
 }
 
-func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	p, ok := s.principal(r)
-	switch {
-	case !ok:
-		s.refuse(w, r, unauthorized)
-	case !p.Rights.Has(auth.Admin):
-		s.refuse(w, r, refusal{http.StatusForbidden, "forbidden", "the status is for admins"})
-	default:
-		writeJSON(w, http.StatusOK, struct {
-			hub.Status
-			Addresses []string `json:"addresses"`
-		}{s.hub.Status(), s.Addresses()})
-	}
+func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *auth.Principal) {
+	writeJSON(w, http.StatusOK, struct {
+		hub.Status
+		Addresses []string `json:"addresses"`
+	}{s.hub.Status(), s.Addresses()})
 }
 
-// tokenRequest is the body of POST /api/token/create.
-type tokenRequest struct {
+// grantRequest is what a token or a pairing is asked to hold.
+type grantRequest struct {
 	Name       string         `json:"name"`
-	Device     string         `json:"device"`
 	Role       auth.Role      `json:"role"`
 	Sessions   []string       `json:"sessions"`
 	Workspaces []string       `json:"workspaces"`
@@ -90,30 +129,51 @@ type tokenRequest struct {
 	TTLSeconds int64          `json:"ttlSeconds"`
 }
 
-// createToken mints for whoever holds the local socket. Elsewhere it does not exist: a token cannot make tokens.
+func (g grantRequest) grant() auth.Grant {
+	return auth.Grant{
+		Name: g.Name, Role: g.Role, Sessions: g.Sessions, Workspaces: g.Workspaces, Profiles: g.Profiles,
+		TTL: time.Duration(g.TTLSeconds) * time.Second,
+	}
+}
+
+// createToken makes or renews the device of a name and mints a token of it.
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
-	if !isLocal(r) {
-		notFound(w, r)
+	var ask grantRequest
+	if !readBody(w, r, &ask) {
 		return
 	}
-	var ask tokenRequest
-	body := json.NewDecoder(r.Body)
-	body.DisallowUnknownFields() // a misspelt scope must not become a token without one
-	if err := body.Decode(&ask); err != nil {
-		writeError(w, http.StatusBadRequest, "body", "the body is not a token request: "+err.Error())
-		return
-	}
-	token, p, err := s.keys.Mint(auth.Grant{
-		Name: ask.Name, Device: ask.Device, Role: ask.Role, Sessions: ask.Sessions, Workspaces: ask.Workspaces,
-		Profiles: ask.Profiles, TTL: time.Duration(ask.TTLSeconds) * time.Second,
-	}, time.Now())
+	token, p, err := s.gate.Issue(ask.grant(), time.Now())
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "grant", err.Error())
 		return
 	}
+	s.endWider(p)
 	s.log.Info("token created", "name", p.Name, "device", p.Device, "role", p.Role, "expires", p.ExpiresAt)
+	s.audit(auth.AuditEvent{Event: "token.created", Name: p.Name, Device: p.Device, Addr: s.remoteAddr(r),
+		Detail: map[string]string{"role": string(p.Role), "expiresAt": p.ExpiresAt.Format(time.RFC3339)}})
 	writeJSON(w, http.StatusOK, struct {
 		Token string `json:"token"`
 		who
 	}{token, describe(p)})
+}
+
+// endWider closes what is still open under more rights than the device was left with: narrowing works at once.
+func (s *Server) endWider(p *auth.Principal) {
+	s.forEach(func(c *conn) {
+		if c.holder.Device == p.Device && p.CheckSuccessor(c.holder) != nil {
+			c.CloseSoon(CloseTokenExpired, "the device was given fewer rights: use its new token")
+		}
+	})
+}
+
+// rotateKeys makes a new signing key. Tokens of the old one stay good until they end.
+func (s *Server) rotateKeys(w http.ResponseWriter, r *http.Request) {
+	old := s.keys.KeyID()
+	if err := s.keys.Rotate(time.Now()); err != nil {
+		writeError(w, http.StatusInternalServerError, "rotate", err.Error()) // to this user only: the local socket
+		return
+	}
+	s.log.Info("signing key rotated", "from", old, "to", s.keys.KeyID())
+	s.audit(auth.AuditEvent{Event: "keys.rotated", Addr: s.remoteAddr(r), Detail: map[string]string{"from": old, "to": s.keys.KeyID()}})
+	writeJSON(w, http.StatusOK, map[string]string{"keyId": s.keys.KeyID(), "retired": old})
 }

@@ -27,17 +27,15 @@ func (h idleHub) Drain(string, time.Duration) {}
 
 func benchServer(b *testing.B, clients int) (*harness, net.Listener, idleHub) {
 	b.Helper()
-	keys, err := auth.LoadKeys(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
+	gate := newGate(b)
+	b.Cleanup(func() { _ = gate.Devices.Close() })
 	edge, err := auth.NewEdge(auth.EdgeConfig{PublicURL: "http://" + address})
 	if err != nil {
 		b.Fatal(err)
 	}
 	sinks := idleHub{make(chan hub.Sink, clients)}
 	server, err := New(Options{
-		Hub: sinks, Keys: keys, Tickets: new(auth.Tickets), Edge: edge, Registry: prometheus.NewRegistry(),
+		Hub: sinks, Gate: gate, Tickets: new(auth.Tickets), Edge: edge, Registry: prometheus.NewRegistry(),
 		Log: slog.New(slog.DiscardHandler), DrainTimeout: time.Millisecond,
 	})
 	if err != nil {
@@ -50,7 +48,7 @@ func benchServer(b *testing.B, clients int) (*harness, net.Listener, idleHub) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(b.Context(), ln) }()
 	b.Cleanup(func() { <-served })
-	return &harness{keys: keys}, ln, sinks
+	return &harness{gate: gate}, ln, sinks
 }
 
 // BenchmarkIdleConnection reports what an authenticated connection holds while nothing happens: after one message and
@@ -99,7 +97,7 @@ func BenchmarkIdleConnection(b *testing.B) {
 
 func upgradeForBench(b *testing.B, h *harness, conn net.Conn) {
 	b.Helper()
-	token, _, err := h.keys.Mint(auth.Grant{Name: "phone", Role: auth.RoleOperator}, time.Now())
+	token, _, err := h.gate.Issue(auth.Grant{Name: "phone", Role: auth.RoleOperator}, time.Now())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
+
+	"zcodehub/auth"
 )
 
 const (
@@ -35,6 +37,7 @@ type conn struct {
 	out    *outlet
 	ws     *websocket.Conn
 	client Client
+	holder *auth.Principal // as of the handshake
 	flood  *rate.Limiter
 
 	received atomic.Int64 // bytes; added to by the read loop

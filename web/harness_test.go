@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -33,7 +34,9 @@ type harness struct {
 	t      *testing.T
 	hub    *fakeHub
 	server *Server
+	gate   *auth.Gate
 	keys   *auth.Keys
+	audit  *auditLog
 	log    *syncBuffer
 	pipes  *pipeListener
 	http   *http.Client
@@ -50,19 +53,19 @@ func newHarness(t *testing.T, listeners ...net.Listener) *harness {
 
 func newHarnessFor(t *testing.T, player Hub, listeners ...net.Listener) *harness {
 	t.Helper()
-	h := &harness{t: t, log: &syncBuffer{}, pipes: newPipeListener()}
-	keys, err := auth.LoadKeys(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := &harness{t: t, log: &syncBuffer{}, pipes: newPipeListener(), audit: &auditLog{}}
+	h.gate = newGate(t)
 	edge, err := auth.NewEdge(auth.EdgeConfig{PublicURL: "http://" + address})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.keys = keys
+	h.keys = h.gate.Keys
+	tickets := new(auth.Tickets)
+	h.gate.Devices.OnRevoke(func(dev auth.Device) { tickets.Drop(dev.ID) })
 	h.server, err = New(Options{
-		Hub: player, Keys: keys, Tickets: new(auth.Tickets), Edge: edge, Registry: prometheus.NewRegistry(),
-		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Hub: player, Gate: h.gate, Tickets: tickets, Edge: edge, Registry: prometheus.NewRegistry(), Audit: h.audit.add,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")},
+		Log:            slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +85,48 @@ func newHarnessFor(t *testing.T, player Hub, listeners ...net.Listener) *harness
 		transport.CloseIdleConnections()
 		cancel()
 		<-ended
+		_ = h.gate.Devices.Close() // may have been closed before
 	}
 	return h
+}
+
+// newGate has keys and devices of its own.
+func newGate(t testing.TB) *auth.Gate {
+	t.Helper()
+	dir := t.TempDir()
+	keys, err := auth.LoadKeys(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := auth.OpenDevices(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &auth.Gate{Keys: keys, Devices: devices}
+}
+
+// auditLog keeps what the server gave to the record.
+type auditLog struct {
+	mu     sync.Mutex
+	events []auth.AuditEvent
+}
+
+func (a *auditLog) add(e auth.AuditEvent) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.events = append(a.events, e)
+}
+
+// named are the events of a kind.
+func (a *auditLog) named(event string) (found []auth.AuditEvent) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.events {
+		if e.Event == event {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // bubble runs a test on the fake clock with a harness that has ended at its end.
@@ -103,7 +146,7 @@ func (h *harness) token(g auth.Grant) string {
 	if g.Role == "" {
 		g.Role = auth.RoleOperator
 	}
-	token, _, err := h.keys.Mint(g, time.Now())
+	token, _, err := h.gate.Issue(g, time.Now())
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -36,13 +36,13 @@ func (s *Server) MetricsHandler() http.Handler {
 // a token is asked for. A token limited to some sessions does not see figures about the others.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if !direct(r) {
-		p, ok := s.principal(r)
-		if !ok {
-			s.refuse(w, r, unauthorized)
+		p, no := s.principal(r)
+		if no != nil {
+			s.refuse(w, r, *no)
 			return
 		}
 		if p.Scoped() {
-			s.refuse(w, r, refusal{http.StatusForbidden, "forbidden", "a limited token does not see the metrics"})
+			s.refuse(w, r, forbidden("a limited token does not see the metrics"))
 			return
 		}
 	}

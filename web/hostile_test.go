@@ -66,7 +66,7 @@ func TestHandshakeCredentials(t *testing.T) {
 			{"a token in the URL", "?token=" + good, nil, 400},
 			{"a token in the URL beside a good header", "?token=" + good, bearer(good), 400},
 			{"an unknown profile", "?profile=fastest", bearer(good), 400},
-			{"a profile the token does not allow", "?profile=desktop-continuous", bearer(h.token(auth.Grant{Profiles: []auth.Profile{auth.Replayable}})), 403},
+			{"a profile the token does not allow", "?profile=desktop-continuous", bearer(h.token(auth.Grant{Name: "narrow", Profiles: []auth.Profile{auth.Replayable}})), 403},
 		}
 		bodies := make(map[string]bool)
 		for _, tt := range tests {

@@ -69,7 +69,9 @@ func (l *lender) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 const sendBuffer = 256 << 10
 
 func limitSendBuffer(raw net.Conn) {
-	if sized, ok := raw.(interface{ SetWriteBuffer(int) error }); ok {
+	if secured, ok := raw.(interface{ NetConn() net.Conn }); ok { // TLS of our own
+		limitSendBuffer(secured.NetConn())
+	} else if sized, ok := raw.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = sized.SetWriteBuffer(sendBuffer) // at worst the kernel's own figure stays
 	}
 	_ = raw.SetDeadline(time.Time{})

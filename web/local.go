@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"zcodehub/auth"
 )
 
 // SocketName is the local socket's name in the data dir.
@@ -100,10 +102,15 @@ func isLocal(r *http.Request) bool {
 	return local
 }
 
-// remoteAddr is for people who read status and log. Forwarding headers are anybody's word and are not looked at.
-func remoteAddr(r *http.Request) string {
+// remoteAddr is for people who read status, log and audit. A forwarding header counts only from a trusted proxy.
+func (s *Server) remoteAddr(r *http.Request) string {
 	if isLocal(r) {
 		return "local"
+	}
+	if len(s.proxies) > 0 {
+		if addr := auth.ClientAddr(r, s.proxies); addr.IsValid() {
+			return addr.String()
+		}
 	}
 	return r.RemoteAddr
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+
+	"zcodehub/auth"
 )
 
 // routes is the one router of all listeners. The order of the layers matters: what is refused is logged and counted
@@ -27,8 +29,17 @@ func (s *Server) routes() (http.Handler, error) {
 		r.Post("/api/login", s.login)
 		r.Post("/api/logout", s.logout)
 		r.Post("/api/tickets", s.issueTicket)
-		r.Get("/api/status", s.status)
-		r.Post("/api/token/create", s.createToken)
+		r.Get("/api/status", s.forAdmins(s.status))
+		r.Post("/api/token/create", s.onSocket(s.createToken))
+		r.Post(auth.RefreshPath, s.renew)
+		r.Post("/api/pair", s.pair)
+		r.Get("/api/pairings", s.forAdmins(s.listPairings))
+		r.Post("/api/pairings", s.forAdmins(s.openPairing))
+		r.Delete("/api/pairings/{id}", s.forAdmins(s.cancelPairing))
+		r.Get("/api/devices", s.forAdmins(s.listDevices))
+		r.Post("/api/devices/{id}/revoke", s.forAdmins(s.revokeDevice))
+		r.Post("/api/devices/{id}/rename", s.forAdmins(s.renameDevice))
+		r.Post("/api/keys/rotate", s.onSocket(s.rotateKeys))
 	})
 	return r, s.mountPage(r)
 }
@@ -44,7 +55,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 		secure(w.Header())
 		if err := s.edge.CheckHost(r); err != nil && !isLocal(r) {
 			s.log.Debug("host refused", "error", err)
-			s.refuse(w, r, refusal{http.StatusMisdirectedRequest, "host", "this host name is not served here; allow it with --allow-host or --public-url"})
+			s.refuse(w, r, refusal{status: http.StatusMisdirectedRequest, code: "host", message: "this host name is not served here; allow it with --allow-host or --public-url"})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -55,7 +66,7 @@ func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.edge.CheckOrigin(r); err != nil && !isLocal(r) {
 			s.log.Debug("origin refused", "error", err)
-			s.refuse(w, r, refusal{http.StatusForbidden, "origin", "this origin may not use the hub"})
+			s.refuse(w, r, refusal{status: http.StatusForbidden, code: "origin", message: "this origin may not use the hub"})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -85,7 +96,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}
 		s.metrics.request(route, recorder.Status())
 		s.log.Debug("http", "method", bounded(r.Method), "path", bounded(r.URL.Path), "status", recorder.Status(),
-			"bytes", recorder.BytesWritten(), "duration", time.Since(started), "remote", remoteAddr(r))
+			"bytes", recorder.BytesWritten(), "duration", time.Since(started), "remote", s.remoteAddr(r))
 	})
 }
 

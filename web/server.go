@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -64,22 +65,34 @@ func (h realHub) Attach(info hub.ClientInfo, sink hub.Sink) (Client, error) {
 // Options configures a Server.
 type Options struct {
 	Hub             Hub
-	Keys            *auth.Keys
+	Gate            *auth.Gate
 	Tickets         *auth.Tickets
 	Edge            *auth.Edge
 	Registry        *prometheus.Registry // what /metrics shows; the edge's own metrics are added to it
 	Log             *slog.Logger
-	MaxMessageBytes int64         // of one message from a client; 0 = 32 MiB
-	DrainTimeout    time.Duration // how long Serve waits at the end for clients to go, and again as long for what is left; 0 = 5 s
+	PublicURL       string                               // what people type; "" = a listener's own address
+	TrustedProxies  []netip.Prefix                       // who is believed about client addresses
+	Audit           func(auth.AuditEvent)                // takes what the record keeps; must not block; nil keeps none
+	Seen            func(device, addr, userAgent string) // is told of each connection; must not block; may be nil
+	MaxMessageBytes int64                                // of one message from a client; 0 = 32 MiB
+	DrainTimeout    time.Duration                        // how long Serve waits at the end for clients to go, and again as long for what is left; 0 = 5 s
 }
 
 // Server is the edge of one hub.
 type Server struct {
 	// fixed after construction
 	hub          Hub
+	gate         *auth.Gate
+	devices      *auth.Devices
 	keys         *auth.Keys
 	tickets      *auth.Tickets
 	edge         *auth.Edge
+	limiter      auth.Limiter
+	failures     failures
+	publicURL    string
+	proxies      []netip.Prefix
+	audit        func(auth.AuditEvent)
+	seen         func(device, addr, userAgent string)
 	registry     *prometheus.Registry
 	log          *slog.Logger
 	metrics      *metrics
@@ -96,8 +109,14 @@ type Server struct {
 
 // New builds the edge; nothing runs before Serve.
 func New(o Options) (*Server, error) {
-	if o.Hub == nil || o.Keys == nil || o.Tickets == nil || o.Edge == nil || o.Registry == nil || o.Log == nil {
-		return nil, errors.New("web: Hub, Keys, Tickets, Edge, Registry and Log are needed")
+	if o.Hub == nil || o.Gate == nil || o.Tickets == nil || o.Edge == nil || o.Registry == nil || o.Log == nil {
+		return nil, errors.New("web: Hub, Gate, Tickets, Edge, Registry and Log are needed")
+	}
+	if o.Audit == nil {
+		o.Audit = func(auth.AuditEvent) {}
+	}
+	if o.Seen == nil {
+		o.Seen = func(_, _, _ string) {}
 	}
 	if o.MaxMessageBytes == 0 {
 		o.MaxMessageBytes = defaultMaxMessage
@@ -106,7 +125,9 @@ func New(o Options) (*Server, error) {
 		o.DrainTimeout = defaultDrainTimeout
 	}
 	s := &Server{
-		hub: o.Hub, keys: o.Keys, tickets: o.Tickets, edge: o.Edge, registry: o.Registry, log: o.Log,
+		hub: o.Hub, gate: o.Gate, devices: o.Gate.Devices, keys: o.Gate.Keys, tickets: o.Tickets, edge: o.Edge,
+		failures: newFailures(), publicURL: o.PublicURL, proxies: o.TrustedProxies, audit: o.Audit, seen: o.Seen,
+		registry: o.Registry, log: o.Log,
 		maxMessage: o.MaxMessageBytes, drainTimeout: o.DrainTimeout,
 		conns: make(map[*conn]struct{}),
 	}
@@ -134,7 +155,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	failed := make(chan error, len(listeners)) // one send for each, never closed
 	var serving sync.WaitGroup
 	for _, ln := range listeners {
-		s.addAddress(ln.Addr())
+		s.addAddress(ln)
 		serving.Go(func() { failed <- server.Serve(ln) })
 	}
 	var err error
@@ -236,10 +257,13 @@ func (s *Server) ready() (bool, string) {
 	return s.hub.Ready()
 }
 
-func (s *Server) addAddress(a net.Addr) {
+func (s *Server) addAddress(ln net.Listener) {
+	a := ln.Addr()
 	address := "http://" + a.String()
 	if a.Network() == "unix" {
 		address = "unix:" + a.String()
+	} else if _, secured := ln.(interface{ Secured() }); secured {
+		address = "https://" + a.String()
 	}
 	s.log.Info("listening", "address", address)
 	s.mu.Lock()

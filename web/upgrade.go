@@ -1,8 +1,10 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -22,7 +24,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.admit() {
-		s.refuse(w, r, refusal{http.StatusServiceUnavailable, "closing", "the hub is shutting down"})
+		s.refuse(w, r, refusal{status: http.StatusServiceUnavailable, code: "closing", message: "the hub is shutting down"})
 		return
 	}
 	c := newConn(s)
@@ -39,7 +41,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ws.SetReadLimit(s.maxMessage)
-	c.ws = ws
+	c.ws, c.holder = ws, info.Principal
 	s.enter(c)
 	c.startTimers(info.Principal.ExpiresAt)
 	c.attach(info)
@@ -54,36 +56,49 @@ func (s *Server) checkHandshake(r *http.Request) (hub.ClientInfo, *refusal) {
 	query := r.URL.Query()
 	switch {
 	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		return hub.ClientInfo{}, &refusal{http.StatusUpgradeRequired, "not_websocket", "this address speaks WebSocket only"}
+		return hub.ClientInfo{}, &refusal{status: http.StatusUpgradeRequired, code: "not_websocket", message: "this address speaks WebSocket only"}
 	case query.Has("token"):
-		return hub.ClientInfo{}, &refusal{http.StatusBadRequest, "token_in_url", "a token does not belong in a URL, where logs keep it: send Authorization: Bearer, or get a ticket from POST /api/tickets"}
+		return hub.ClientInfo{}, &refusal{status: http.StatusBadRequest, code: "token_in_url", message: "a token does not belong in a URL, where logs keep it: send Authorization: Bearer, or get a ticket from POST /api/tickets"}
 	}
 	profile, err := auth.ParseProfile(query.Get("profile"))
 	if query.Get("profile") != "" && err != nil {
-		return hub.ClientInfo{}, &refusal{http.StatusBadRequest, "profile", err.Error()}
+		return hub.ClientInfo{}, &refusal{status: http.StatusBadRequest, code: "profile", message: err.Error()}
 	}
-	p, ok := s.socketPrincipal(r)
-	if !ok {
-		return hub.ClientInfo{}, &unauthorized
+	p, no := s.socketPrincipal(r)
+	if no != nil {
+		return hub.ClientInfo{}, no
 	}
 	if profile == "" {
 		profile = p.DefaultProfile()
 	}
 	if !p.Allows(profile) {
-		return hub.ClientInfo{}, &refusal{http.StatusForbidden, "profile", "the token does not allow the profile " + string(profile)}
+		return hub.ClientInfo{}, &refusal{status: http.StatusForbidden, code: "profile", message: "the token does not allow the profile " + string(profile)}
 	}
-	return hub.ClientInfo{Principal: p, Profile: profile, RemoteAddr: remoteAddr(r), UserAgent: bounded(r.UserAgent())}, nil
+	return hub.ClientInfo{Principal: p, Profile: profile, RemoteAddr: s.remoteAddr(r), UserAgent: bounded(r.UserAgent())}, nil
 }
 
-// attach joins the connection to the hub. A hub that is closing takes nobody: the connection closes with that code.
+// attach joins the connection to the hub. A hub that is closing takes nobody, and none takes more than its bound from
+// one device: the connection then closes with the code that says so.
 func (c *conn) attach(info hub.ClientInfo) {
 	client, err := c.server.hub.Attach(info, c)
-	if err != nil {
+	switch {
+	case errors.Is(err, hub.ErrTooManyConnections):
+		c.client = nobody{}
+		c.CloseSoon(CloseOverloaded, "this device has too many connections")
+		return
+	case err != nil:
 		c.client = nobody{}
 		c.CloseSoon(CloseGoingAway, "the hub is shutting down")
 		return
 	}
 	c.client = client
+	// A revocation between the credential check and Attach found nobody to close.
+	if err := c.server.devices.Admit(info.Principal, time.Now()); err != nil {
+		c.CloseSoon(CloseRevoked, "this device was revoked: pair again")
+	}
+	if !info.Principal.Local {
+		c.server.seen(info.Principal.Device, info.RemoteAddr, info.UserAgent)
+	}
 	c.server.log.Info("client connected", "connection", client.ID(), "name", info.Principal.Name, "device", info.Principal.Device,
 		"profile", info.Profile, "remote", info.RemoteAddr)
 }

@@ -259,16 +259,27 @@ func (c *config) check(bad *faults) {
 	if info, err := os.Stat(c.Cwd); c.Cwd != "" && (err != nil || !info.IsDir()) {
 		bad.add("cwd: %q is not a directory", c.Cwd)
 	}
+	if _, err := c.trustedProxies(); err != nil {
+		bad.add("trusted-proxy: %v", err)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		bad.add("tls-cert, tls-key: give both or none")
+	}
+	c.checkIssuers(bad)
 	c.Provider.check(bad)
 	sort.Strings(*bad)
 }
 
 // edge says where the hub is reached, for package auth.
 func (c *config) edge(instance string) auth.EdgeConfig {
-	return auth.EdgeConfig{
+	edge := auth.EdgeConfig{
 		Listen: c.Listen, PublicURL: c.PublicURL,
 		Hosts: c.AllowHost, Origins: c.AllowOrigin, Instance: instance,
 	}
+	if c.OIDC.Header != "" {
+		edge.Ambient = []string{c.OIDC.Header}
+	}
+	return edge
 }
 
 // apart undoes errors.Join, to count and sort faults one by one.

@@ -60,8 +60,8 @@ func demo(ctx context.Context, a *app, c *config) error {
 	if c.origin["log-level"] == "default" {
 		c.LogLevel = "warn" // or the link scrolls away
 	}
-	return serve(ctx, a, c, []string{self, "simulate"}, func(keys *auth.Keys, url string) error {
-		return announceDemo(a, c, keys, url)
+	return serve(ctx, a, c, []string{self, "simulate"}, func(gate *auth.Gate, url string) error {
+		return announceDemo(a, c, gate, url)
 	})
 }
 
@@ -75,9 +75,9 @@ func taken(address string) bool {
 
 // announceDemo prints how to get in, as two people, so that it shows who answered. A token stands in its link's
 // fragment, which browsers send to no server; the page takes it out of the address bar.
-func announceDemo(a *app, c *config, keys *auth.Keys, url string) error {
+func announceDemo(a *app, c *config, gate *auth.Gate, url string) error {
 	link := func(name string, role auth.Role) (string, error) {
-		token, _, err := keys.Mint(auth.Grant{Name: name, Role: role, TTL: demoTokenTTL}, time.Now())
+		token, _, err := gate.Issue(auth.Grant{Name: name, Role: role, TTL: demoTokenTTL}, time.Now())
 		return strings.TrimSuffix(url, "/") + "/#token=" + token, err
 	}
 	desk, err := link("desk", auth.RoleAdmin)

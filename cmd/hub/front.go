@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,8 +33,8 @@ type front struct {
 }
 
 // newFront opens all listeners, so that a port that is taken is known before the app-server is started.
-func newFront(c *config, h *hub.Hub, keys *auth.Keys, registry *prometheus.Registry, log *slog.Logger) (*front, error) {
-	edge, err := newEdge(c, h, keys, registry, log)
+func newFront(c *config, h *hub.Hub, a *access, registry *prometheus.Registry, log *slog.Logger) (*front, error) {
+	edge, err := newEdge(c, h, a, registry, log)
 	if err != nil {
 		return nil, err
 	}
@@ -45,18 +46,26 @@ func newFront(c *config, h *hub.Hub, keys *auth.Keys, registry *prometheus.Regis
 	return f, nil
 }
 
-func newEdge(c *config, h *hub.Hub, keys *auth.Keys, registry *prometheus.Registry, log *slog.Logger) (*web.Server, error) {
-	origins, err := auth.NewEdge(c.edge(keys.Instance()))
+func newEdge(c *config, h *hub.Hub, a *access, registry *prometheus.Registry, log *slog.Logger) (*web.Server, error) {
+	origins, err := auth.NewEdge(c.edge(a.gate.Keys.Instance()))
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := c.trustedProxies()
 	if err != nil {
 		return nil, err
 	}
 	return web.New(web.Options{
 		Hub:             web.ForHub(h),
-		Keys:            keys,
-		Tickets:         new(auth.Tickets),
+		Gate:            a.gate,
+		Tickets:         a.tickets,
 		Edge:            origins,
 		Registry:        registry,
 		Log:             log,
+		PublicURL:       c.PublicURL,
+		TrustedProxies:  proxies,
+		Audit:           a.recorder.event,
+		Seen:            a.recorder.seen,
 		MaxMessageBytes: c.MaxMessageBytes,
 		DrainTimeout:    c.DrainTimeout / 4, // asked twice of the edge; the rest is for the app-server to end
 	})
@@ -67,8 +76,19 @@ func (f *front) listen() error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	f.listeners = append(f.listeners, clients)
 	f.url = listenURL(f.config.PublicURL, clients.Addr())
+	if f.config.TLSCert != "" {
+		pair, err := loadCertificate(f.config.TLSCert, f.config.TLSKey, f.log)
+		if err != nil {
+			_ = clients.Close()
+			return fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		}
+		clients = listenTLS(clients, pair)
+		if f.config.PublicURL == "" {
+			f.url = "https" + strings.TrimPrefix(f.url, "http")
+		}
+	}
+	f.listeners = append(f.listeners, clients)
 	local, err := web.ListenLocal(f.config.DataDir, f.log)
 	if err != nil {
 		return err

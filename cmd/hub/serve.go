@@ -41,8 +41,8 @@ func newServeCommand(a *app) *cobra.Command {
 // serve runs a hub from start to end. It returns nil after a clean drain. announce (may be nil) is called once the
 // hub listens.
 //
-// Start: data dir and its lock, keys, hub, listeners, app-server, ready. The end is the same backwards.
-func serve(ctx context.Context, a *app, c *config, command []string, announce func(*auth.Keys, string) error) error {
+// Start: data dir and its lock, stores, hub, listeners, app-server, ready. The end is the same backwards.
+func serve(ctx context.Context, a *app, c *config, command []string, announce func(*auth.Gate, string) error) error {
 	log := newLogger(a.err, c)
 	for _, name := range c.strange {
 		log.Warn("variable is no setting", "name", name)
@@ -55,25 +55,32 @@ func serve(ctx context.Context, a *app, c *config, command []string, announce fu
 		return err
 	}
 	defer dir.close()
-	keys, err := auth.LoadKeys(dir.path)
+	registry := prometheus.NewRegistry()
+	access, err := openAccess(c, registry, log)
 	if err != nil {
 		return err
 	}
-	h, registry, err := newHub(a, c, command, keys, log)
+	defer access.close(log)
+	h, err := newHub(a, c, command, access, registry, log)
 	if err != nil {
 		return err
 	}
-	front, err := newFront(c, h, keys, registry, log)
+	access.gate.Devices.OnRevoke(func(dev auth.Device) { h.Revoke(dev.ID) })
+	front, err := newFront(c, h, access, registry, log)
 	if err != nil {
 		return err
 	}
-	return front.run(ctx, signals, func() error {
-		log.Info("hub listens", "url", front.url, "instance", keys.Instance(), "dataDir", dir.path, "version", readBuild().version)
+	instance, version := access.gate.Keys.Instance(), readBuild().version
+	err = front.run(ctx, signals, func() error {
+		log.Info("hub listens", "url", front.url, "instance", instance, "dataDir", dir.path, "version", version)
+		access.recorder.event(auth.AuditEvent{Event: "hub.started", Detail: map[string]string{"url": front.url, "version": version}})
 		if announce == nil {
 			return nil
 		}
-		return announce(keys, front.url)
+		return announce(access.gate, front.url)
 	})
+	access.recorder.event(auth.AuditEvent{Event: "hub.stopped"})
+	return err
 }
 
 // catchSignals receives what asks the hub to end. A hang-up that nohup made ignored stays ignored.
@@ -87,19 +94,18 @@ func catchSignals() chan os.Signal {
 }
 
 // newHub makes the hub, which checks that the app-server can be started.
-func newHub(a *app, c *config, command []string, keys *auth.Keys, log *slog.Logger) (*hub.Hub, *prometheus.Registry, error) {
+func newHub(a *app, c *config, command []string, access *access, registry *prometheus.Registry, log *slog.Logger) (*hub.Hub, error) {
 	environ, err := childEnviron(c, command, a.environ)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h, err := hub.New(hub.Options{
 		AppServer:       command,
 		Dir:             c.Cwd,
 		Env:             environ,
 		DataDir:         c.DataDir,
-		InstanceID:      keys.Instance(),
+		InstanceID:      access.gate.Keys.Instance(),
 		InstanceName:    c.Name,
 		Version:         readBuild().version,
 		CallTimeout:     c.CallTimeout,
@@ -107,14 +113,15 @@ func newHub(a *app, c *config, command []string, keys *auth.Keys, log *slog.Logg
 		RateLimit:       c.RateLimit,
 		RateBurst:       int(c.RateBurst),
 		MaxConnections:  int(c.MaxConnections),
-		Verify:          keys.Verify,
+		Verify:          access.verify,
+		Audit:           access.recorder.event,
 		Log:             log,
 		Registerer:      registry,
 	})
 	if err != nil {
-		return nil, nil, faultf("%v", err) // what New looks at is the configuration
+		return nil, faultf("%v", err) // what New looks at is the configuration
 	}
-	return h, registry, nil
+	return h, nil
 }
 
 var (

@@ -28,6 +28,11 @@ type config struct {
 	RateBurst       int64
 	MaxConnections  int64
 	ReadyFile       string
+	TrustedProxy    []string
+	TLSCert         string
+	TLSKey          string
+	JWT             jwtConfig
+	OIDC            oidcConfig
 	Provider        providerConfig
 
 	origin  map[string]string // setting key -> where its value came from
@@ -123,7 +128,13 @@ func settings(c *config) []*setting {
 		{key: "allow-origin", value: list(&c.AllowOrigin, "ORIGIN"),
 			usage: "further Origin that browsers may connect from"},
 		{key: "allow-remote", value: boolean(&c.AllowRemote),
-			usage: "allow --listen beyond loopback without --public-url; the hub itself speaks no TLS"},
+			usage: "allow --listen beyond loopback without --public-url; give it TLS then, or a proxy that has it"},
+		{key: "trusted-proxy", value: list(&c.TrustedProxy, "ADDRESS"),
+			usage: "address or network of a proxy that is believed about client addresses (X-Forwarded-For); 127.0.0.1 for a tunnel on this machine"},
+		{key: "tls-cert", value: text(&c.TLSCert, "FILE"),
+			usage: "certificate chain (PEM) to serve https with; read again when the file changes"},
+		{key: "tls-key", value: text(&c.TLSKey, "FILE"),
+			usage: "private key of that certificate"},
 		{key: "metrics-listen", value: text(&c.MetricsListen, "HOST:PORT"),
 			usage: "serve /metrics also here, without a token; for a scraper only"},
 		{key: "call-timeout", value: duration(&c.CallTimeout),
@@ -140,6 +151,32 @@ func settings(c *config) []*setting {
 			usage: "connections that one device may have at a time"},
 		{key: "ready-file", value: text(&c.ReadyFile, "FILE"),
 			usage: `file to write {"url","pid"} to once the hub listens`},
+
+		{key: "jwt.secret", value: text(&c.JWT.Secret, "SECRET"), secret: true,
+			usage: "secret of 32 bytes or more, shared with whoever else makes tokens for this hub (HS256); only from the environment or the file, never a flag"},
+		{key: "jwt.secret-file", value: text(&c.JWT.SecretFile, "FILE"),
+			usage: "file that holds that secret"},
+		{key: "jwt.issuer", value: text(&c.JWT.Issuer, "ISSUER"),
+			usage: "iss that those tokens must have; empty is any"},
+		{key: "jwt.audience", value: text(&c.JWT.Audience, "AUDIENCE"),
+			usage: "aud that those tokens must have; empty is any"},
+
+		{key: "oidc.issuer", value: text(&c.OIDC.Issuer, "URL"),
+			usage: "another issuer whose tokens are accepted (RS256, ES256, EdDSA), exactly as its iss says"},
+		{key: "oidc.audience", value: text(&c.OIDC.Audience, "AUDIENCE"),
+			usage: "aud that its tokens must have; required with an issuer"},
+		{key: "oidc.jwks-url", value: text(&c.OIDC.JWKSURL, "URL"),
+			usage: "where its keys are; empty asks its OpenID configuration"},
+		{key: "oidc.role-claim", value: text(&c.OIDC.RoleClaim, "CLAIM"),
+			usage: "claim that gives the role, or a path such as realm_access.roles; empty is role"},
+		{key: "oidc.roles", value: list(&c.OIDC.Roles, "VALUE=ROLE"),
+			usage: "value of that claim and the role it gives; the strongest counts"},
+		{key: "oidc.default-role", value: text(&c.OIDC.DefaultRole, "ROLE"),
+			usage: "role of holders without such a value; empty refuses them"},
+		{key: "oidc.name-claim", value: text(&c.OIDC.NameClaim, "CLAIM"),
+			usage: "claim that names the holder; empty is email, then name, then sub"},
+		{key: "oidc.header", value: text(&c.OIDC.Header, "HEADER"),
+			usage: "request header in which a proxy brings the token, such as Cf-Access-Jwt-Assertion"},
 
 		{key: "provider.id", value: text(&c.Provider.ID, "ID"),
 			usage: "id of the model provider that the hub sets up for a bundled zcode.cjs"},

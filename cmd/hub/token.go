@@ -88,12 +88,7 @@ func createToken(dataDir string, grant auth.Grant) (string, error) {
 	if !errors.Is(err, errNotRunning) {
 		return made.Token, err
 	}
-	keys, err := auth.LoadKeys(dataDir)
-	if err != nil {
-		return "", err
-	}
-	token, _, err := keys.Mint(grant, time.Now())
-	return token, err
+	return issueWithoutHub(dataDir, grant)
 }
 
 // parseGrant checks the words of the command line.

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"zcodehub/auth"
+	"zcodehub/web"
+)
+
+// access is who may come in and what is recorded of it, for as long as the hub runs. Whoever runs hub holds the lock of
+// the data dir, and so the only process that opens these stores.
+type access struct {
+	gate     *auth.Gate
+	tickets  *auth.Tickets
+	recorder *recorder
+	audit    *auth.Audit
+}
+
+func openAccess(c *config, registry prometheus.Registerer, log *slog.Logger) (_ *access, err error) {
+	keys, err := auth.LoadKeys(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	issuers, err := c.issuers()
+	if err != nil {
+		return nil, err
+	}
+	devices, err := auth.OpenDevices(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	audit, err := auth.OpenAudit(c.DataDir, 0, 0)
+	if err != nil {
+		return nil, errors.Join(err, devices.Close())
+	}
+	a := &access{
+		gate: &auth.Gate{Keys: keys, Devices: devices, Issuers: issuers}, tickets: new(auth.Tickets), audit: audit,
+		recorder: newRecorder(audit, devices, registry, log),
+	}
+	devices.OnRevoke(a.revoked)
+	return a, nil
+}
+
+// close ends what is queued and lets go of the stores.
+func (a *access) close(log *slog.Logger) {
+	a.recorder.close()
+	if err := errors.Join(a.gate.Devices.Close(), a.audit.Close()); err != nil {
+		log.Error("closing the stores failed", "error", err)
+	}
+}
+
+// revoked is told of every revocation, by whatever way it came.
+func (a *access) revoked(dev auth.Device) {
+	a.tickets.Drop(dev.ID)
+	a.recorder.event(auth.AuditEvent{Event: "device.revoked", Name: dev.Name, Device: dev.ID, Detail: map[string]string{"why": dev.RevokedFor}})
+}
+
+// verifyTime bounds how long an open connection waits for another issuer's keys when it renews itself.
+const verifyTime = 10 * time.Second
+
+// verify judges what an open connection brings in place of its token: a newer one, or a ticket for just that, which is
+// what the page can get hold of.
+func (a *access) verify(token string, now time.Time) (*auth.Principal, error) {
+	if p, ok := a.tickets.RedeemFor(token, web.RenewalPath); ok {
+		if err := a.gate.Devices.Admit(p, now); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), verifyTime)
+	defer cancel()
+	return a.gate.Authenticate(ctx, token, now)
+}
+
+// issueWithoutHub makes a token on a data dir where no hub runs.
+func issueWithoutHub(dataDir string, grant auth.Grant) (token string, err error) {
+	err = withGate(dataDir, func(gate *auth.Gate) error {
+		token, _, err = gate.Issue(grant, time.Now())
+		return err
+	})
+	return token, err
+}
+
+// withGate opens the stores of a data dir on which no hub runs.
+func withGate(dataDir string, use func(*auth.Gate) error) (err error) {
+	keys, err := auth.LoadKeys(dataDir)
+	if err != nil {
+		return err
+	}
+	devices, err := auth.OpenDevices(dataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, devices.Close()) }()
+	return use(&auth.Gate{Keys: keys, Devices: devices})
+}
+
+// recordWithoutHub appends to the audit of a data dir on which no hub runs.
+func recordWithoutHub(dataDir string, e auth.AuditEvent) error {
+	audit, err := auth.OpenAudit(dataDir, 0, 0)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return errors.Join(audit.Append(e, time.Now()), audit.Close())
+}
