@@ -89,7 +89,9 @@ type Updates interface {
 // Merge makes one payload of deltas of what a subscriber missed, as the lane d
 // would have told it, from a run of the continuous lane. ok is false if a
 // snapshot is needed: one is among them, or a message that AppendFrame did not
-// make. What is of interest only to those who were there is left out.
+// make. What is of interest only to those who were there is left out. The
+// payload may be larger than a snapshot would be; which one to send is for the
+// caller to say.
 func Merge(updates Updates, d fanout.Delivery) (payload []byte, ok bool) {
 	var b batch
 	b.skipLive = true

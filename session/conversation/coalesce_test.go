@@ -139,6 +139,11 @@ func TestSnapshotMakesWhatWasPendingNeedless(t *testing.T) {
 	c := NewReplayable(heads.online)
 	frame := func(f *Frame) []byte { return AppendFrame(nil, heads.online(0), f.From, f.To, 1, f.Payload) }
 	snapshot := snapshotFrame(9, 1, 1)
+	flood := make([]string, sealOps+1)
+	for i := range flood {
+		flood[i] = upserted(i, "")
+	}
+	c.Add(0, 1, frame(deltasFrame(0, 1, flood...))) // a message of its own
 	c.Add(1, 2, frame(deltasFrame(1, 2, piece(1, "text", "a"))))
 	c.Add(2, 9, frame(snapshot))
 	c.Add(9, 10, frame(deltasFrame(9, 10, piece(1, "text", "b"))))
