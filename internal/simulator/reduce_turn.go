@@ -224,7 +224,9 @@ func (c *conversation) updateActions() {
 		return
 	case c.control.running():
 		r.actions = maps.Clone(r.actions)
-		delete(r.actions, "canRetry")
+		if delete(r.actions, "canRetry"); len(r.actions) == 0 {
+			r.actions = nil
+		}
 		c.retry = nil
 	default:
 		r.actions = withAction(r.actions, "canRetry")

@@ -61,6 +61,7 @@ func (c *toolCall) runSubagent(calls []*toolCall) toolResult {
 	m.Completed = a.EndedAt
 	for _, word := range words(a.Summary) {
 		tell(word, taskRunning)
+		c.t.pause(wordDelay)
 	}
 	tell("", a.Status)
 	child.inner("turn.completed", object{"resultType": "success"})
