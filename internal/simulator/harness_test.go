@@ -27,6 +27,7 @@ type sim struct {
 	seen        int      // bytes of out that were looked at
 	log         []string // everything said so far, "C …" and "A …"
 	nextID      int
+	commands    int // V4 commands sent so far, for their ids
 }
 
 // msg is one line of the simulator, decoded.

@@ -27,7 +27,14 @@ func (c *conversation) hydrate() {
 	for _, a := range x.Subagents {
 		c.manifest += a.changes()
 	}
-	c.turnOf, c.bumps = turnRows{}, false
+	c.turnOf, c.bumps = turnRows{key: lastKey(c.rows)}, false
+}
+
+func lastKey(rows []*row) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return rows[len(rows)-1].turn
 }
 
 func (h *hydration) message(m *storedMsg) {

@@ -207,7 +207,7 @@ func (c *conversation) rewound(p object) {
 	if i >= 0 {
 		c.removeFrom(c.rows[i].id)
 	}
-	c.turnOf, c.retry = turnRows{}, nil
+	c.turnOf, c.retry = turnRows{key: lastKey(c.rows)}, nil
 }
 
 // updateActions offers on each row what a user may do with it now.

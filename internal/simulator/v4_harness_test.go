@@ -253,13 +253,11 @@ func (s *sim) sync(clients ...*v4Client) {
 	}
 }
 
-var commandCount int
-
 // command sends a V4 command and gives its acknowledgement and what was said with it.
 func (s *sim) command(session, kind, payload string, more ...string) (map[string]any, []msg) {
 	s.t.Helper()
-	commandCount++
-	return s.commandAs("cmd-"+strconv.Itoa(commandCount), session, kind, payload, more...)
+	s.commands++
+	return s.commandAs("cmd-"+strconv.Itoa(s.commands), session, kind, payload, more...)
 }
 
 func (s *sim) commandAs(id, session, kind, payload string, more ...string) (map[string]any, []msg) {
