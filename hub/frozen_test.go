@@ -12,7 +12,7 @@ import (
 
 // progress is an event that only the continuous lane carries.
 func progress(sessionID string, seq, size int) string {
-	return fmt.Sprintf(`{"method":"session/event","params":{"sessionId":%q,"turnId":"t1","seq":%d,"type":"tool.updated","deliveryKind":"desktop-continuous","payload":{"kind":"progress","toolCallId":"c1","outputPreview":%q}}}`,
+	return fmt.Sprintf(`{"method":"session/event","params":{"sessionId":%q,"turnId":"t1","seq":%d,"type":"tool.updated","deliveryKind":"desktop-continuous","payload":{"kind":"progress","toolCallId":"c1","outputPreview":"%s"}}}`,
 		sessionID, seq, strings.Repeat("x", size))
 }
 
@@ -55,7 +55,7 @@ func TestStdoutReaderNeverWaitsForAClient(t *testing.T) {
 	for _, c := range frozen {
 		c.Freeze()
 	}
-	const events, size = 4500, 8 << 10 // 36 MiB: more than two full logs
+	const events, size = 1200, 32 << 10 // 38 MiB: more than two full logs
 	printRun(p, 1, events, func(seq int) string {
 		if seq%100 == 0 || seq == events {
 			return event("s1", seq, fmt.Sprintf(`{"n":%d}`, seq))
@@ -108,13 +108,14 @@ func TestLagLadderDowngradesAndRestores(t *testing.T) {
 	c := h.Connect("slow", hubtest.As{})
 	c.Subscribe("s1", "")
 	c.Freeze()
-	printRun(p, 1, 1500, func(seq int) string { return progress("s1", seq, 8<<10) }) // 12 MiB
-	p.Print(event("s1", 1501, `{"last":true}`))
-	hubtest.Want(t, "the hub to read the burst", func() bool { return sessionStatus(h, "s1").Seq == 1501 })
+	const away = 400
+	printRun(p, 1, away-1, func(seq int) string { return progress("s1", seq, 32<<10) }) // 12 MiB
+	p.Print(event("s1", away, `{"last":true}`))
+	hubtest.Want(t, "the hub to read the burst", func() bool { return sessionStatus(h, "s1").Seq == away })
 	c.Thaw()
-	c.WantSeq("s1", 1501)
+	c.WantSeq("s1", away)
 	c.WantNotice("hub/lagged", `"downgraded"`, `"s1"`)
-	seq := 1501
+	seq := away
 	next := func() {
 		seq++
 		p.Print(progress("s1", seq, 10), event("s1", seq+1, `{}`))
@@ -143,14 +144,14 @@ func TestLagLadderEndsInASnapshot(t *testing.T) {
 			c := h.Connect("slow", hubtest.As{Profile: profile})
 			c.Subscribe("s1", "")
 			c.Freeze()
-			big := strings.Repeat("y", 16<<10)
-			printRun(p, 1, 1200, func(seq int) string { return event("s1", seq, fmt.Sprintf(`{"text":%q}`, big)) }) // 19 MiB
-			hubtest.Want(t, "the hub to read the burst", func() bool { return sessionStatus(h, "s1").Seq == 1200 })
+			big := `{"text":"` + strings.Repeat("y", 64<<10) + `"}`
+			printRun(p, 1, 300, func(seq int) string { return event("s1", seq, big) }) // 19 MiB
+			hubtest.Want(t, "the hub to read the burst", func() bool { return sessionStatus(h, "s1").Seq == 300 })
 			c.Thaw()
 			c.WantNotice("hub/lagged", `"snapshot"`)
 			c.WantNotice("hub/snapshot", `"lag"`, `"messages":["all"]`)
-			p.Print(event("s1", 1201, `{}`))
-			c.WantSeq("s1", 1201)
+			p.Print(event("s1", 301, `{}`))
+			c.WantSeq("s1", 301)
 			var cursor hubtest.Cursor
 			c.Track(&cursor, "s1")
 			wantChain(t, c.Name, &cursor)
@@ -167,14 +168,14 @@ func TestLagLadderClosesWhoNeverKeepsUp(t *testing.T) {
 	script.Answer("session/read", func(hubtest.Line) string { return `{"session":{"sessionId":"s1"}}` })
 	c := h.Connect("slow", hubtest.As{})
 	c.Subscribe("s1", "")
-	big := strings.Repeat("y", 256<<10)
+	big := `{"text":"` + strings.Repeat("y", 256<<10) + `"}`
 	seq := 0
 	for round := 0; c.Closed() == 0; round++ {
 		if round == 10 {
 			t.Fatal("the client was never closed")
 		}
 		c.Freeze()
-		printRun(p, seq+1, seq+36, func(seq int) string { return event("s1", seq, fmt.Sprintf(`{"text":%q}`, big)) })
+		printRun(p, seq+1, seq+36, func(seq int) string { return event("s1", seq, big) })
 		seq += 36 // 9 MiB
 		hubtest.Want(t, "the hub to read the burst", func() bool { return sessionStatus(h, "s1").Seq == uint64(seq) })
 		n := c.Received()

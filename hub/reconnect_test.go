@@ -141,8 +141,8 @@ func TestCursorThatCannotBeResumed(t *testing.T) {
 	script.Answer("session/read", func(hubtest.Line) string { return `{"session":{"sessionId":"s1"},"messages":["state"]}` })
 	c := h.Connect("steady", hubtest.As{})
 	first := c.Subscribe("s1", "")
-	big := strings.Repeat("y", 64<<10)
-	printRun(p, 1, 300, func(seq int) string { return event("s1", seq, fmt.Sprintf(`{"text":%q}`, big)) }) // 19 MiB: the first are evicted
+	big := `{"text":"` + strings.Repeat("y", 64<<10) + `"}`
+	printRun(p, 1, 300, func(seq int) string { return event("s1", seq, big) }) // 19 MiB: the first are evicted
 	c.WantSeq("s1", 300)
 	if st := sessionStatus(h, "s1"); st.Seq != 300 || st.RingBytes > 17<<20 {
 		t.Errorf("the session holds %+v", st)

@@ -16,4 +16,4 @@ import "time"
 
 // Patience is how long a want… helper waits: far longer than anything takes on
 // a busy machine, so that running out means that it never comes.
-const Patience = 10 * time.Second
+const Patience = time.Minute
