@@ -54,7 +54,7 @@ type demo struct {
 	phone  string // the same as "phone", an operator
 }
 
-var printedLink = regexp.MustCompile(`(link|phone) +((http://\S+)/#token=\S+)`)
+var printedLink = regexp.MustCompile(`(link|phone) +((http://\S+)/#pair=\S+)`)
 
 func startDemo(t *testing.T, args ...string) *demo {
 	t.Helper()

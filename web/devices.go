@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -27,7 +28,7 @@ func (s *Server) listDevices(w http.ResponseWriter, _ *http.Request, _ *auth.Pri
 
 // revokeDevice ends a device and, through the store's OnRevoke, all that lives of it.
 func (s *Server) revokeDevice(w http.ResponseWriter, r *http.Request, by *auth.Principal) {
-	dev, err := s.devices.Revoke(chi.URLParam(r, "id"), "by "+by.Name, time.Now())
+	dev, err := s.devices.Revoke(deviceOf(r), "by "+by.Name, time.Now())
 	if s.deviceFailed(w, err) {
 		return
 	}
@@ -42,12 +43,21 @@ func (s *Server) renameDevice(w http.ResponseWriter, r *http.Request, by *auth.P
 		return
 	}
 	now := time.Now()
-	dev, err := s.devices.Rename(chi.URLParam(r, "id"), ask.Name, now)
+	dev, err := s.devices.Rename(deviceOf(r), ask.Name, now)
 	if s.deviceFailed(w, err) {
 		return
 	}
 	s.audit(auth.AuditEvent{Event: "device.renamed", Name: dev.Name, Device: dev.ID, Addr: s.remoteAddr(r), Detail: map[string]string{"by": by.Name}})
 	writeJSON(w, http.StatusOK, listedDevice{dev, dev.Live(now)})
+}
+
+// deviceOf is the id or name in the path. The router leaves it escaped only where the path cannot be read without that.
+func deviceOf(r *http.Request) string {
+	raw := chi.URLParam(r, "id")
+	if name, err := url.PathUnescape(raw); r.URL.RawPath != "" && err == nil {
+		return name
+	}
+	return raw
 }
 
 // deviceFailed answers an error of the store.

@@ -13,8 +13,8 @@ import (
 	"zcodehub/auth"
 )
 
-// demoTokenTTL is how long the printed link works: long enough to fetch the phone, short enough to forget about it.
-const demoTokenTTL = time.Hour
+// demoTTL is how long who came by a printed link may stay: long enough to try things, short enough to forget about it.
+const demoTTL = 24 * time.Hour
 
 func newDemoCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -73,12 +73,12 @@ func taken(address string) bool {
 	return listener.Close() != nil
 }
 
-// announceDemo prints how to get in, as two people, so that it shows who answered. A token stands in its link's
+// announceDemo prints how to get in, as two people, so that it shows who answered. A code stands in its link's
 // fragment, which browsers send to no server; the page takes it out of the address bar.
 func announceDemo(a *app, c *config, gate *auth.Gate, url string) error {
 	link := func(name string, role auth.Role) (string, error) {
-		token, _, err := gate.Issue(auth.Grant{Name: name, Role: role, TTL: demoTokenTTL}, time.Now())
-		return strings.TrimSuffix(url, "/") + "/#token=" + token, err
+		code, _, err := gate.Devices.OpenPairing(auth.Grant{Name: name, Role: role, TTL: demoTTL}, "demo", time.Now())
+		return strings.TrimSuffix(url, "/") + "/#pair=" + code, err
 	}
 	desk, err := link("desk", auth.RoleAdmin)
 	if err != nil {
@@ -88,7 +88,7 @@ func announceDemo(a *app, c *config, gate *auth.Gate, url string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(a.out, demoWelcome, url, desk, phone, shortDuration(demoTokenTTL)); err != nil {
+	if _, err := fmt.Fprintf(a.out, demoWelcome, url, desk, phone); err != nil {
 		return err
 	}
 	if err := printQR(a.out, phone); err != nil {
@@ -105,7 +105,7 @@ hub demo: a simulated app-server; nothing is kept and no model is asked.
   link   %s
   phone  %s
 
-Each link signs a browser in for %s; the code below is the phone's.
+Each link lets one browser in, once, within five minutes; the code below is the phone's.
 
 `
 
@@ -114,7 +114,7 @@ Open the link, create a session in any folder and send it one of: help, ask, que
 Open the phone's link in a private window, or on a phone that reaches this address: both see who answered.
 
   %[1]s status --data-dir %[2]s
-  %[1]s token create --role viewer --name wall --data-dir %[2]s
+  %[1]s pair --role viewer --name wall --data-dir %[2]s
 
 Ctrl-C ends the demo.
 `

@@ -365,7 +365,7 @@ func TestMetricsListenerAnswersWithMetrics(t *testing.T) {
 	}
 }
 
-var demoLink = regexp.MustCompile(`link +(http://127\.0\.0\.1:\d+)/#token=(\S+)`)
+var demoLink = regexp.MustCompile(`link +(http://127\.0\.0\.1:\d+)/#pair=(\S+)`)
 
 func TestDemoPrintsALinkThatSignsIn(t *testing.T) {
 	p := startHub(t, []string{"HUB_APP_SERVER=/nowhere/else"}, "demo", "--listen", "127.0.0.1:0")
@@ -380,8 +380,16 @@ func TestDemoPrintsALinkThatSignsIn(t *testing.T) {
 	if link[1] != p.url {
 		t.Errorf("link to %s, want %s", link[1], p.url)
 	}
-	if status, body := p.do(http.MethodPost, "/api/login", link[2]); status != http.StatusOK {
-		t.Errorf("login with the link's token: got %d %s", status, body)
+	for _, want := range []int{http.StatusOK, http.StatusUnauthorized} { // once
+		body := fmt.Sprintf(`{"code":%q,"name":"test","bearer":true}`, link[2])
+		response, err := http.Post(p.url+"/api/pair", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("pairing by the link's code: got %d, want %d", response.StatusCode, want)
+		}
 	}
 	p.signal(syscall.SIGINT)
 	p.wantExit(exitClean)

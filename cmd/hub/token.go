@@ -25,7 +25,7 @@ func newTokenCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// tokenRequest is what was asked for, and the body of POST /api/token/create on the local socket.
+// tokenRequest is what was asked for, and the body of POST /api/token/create and /api/pairings on the local socket.
 type tokenRequest struct {
 	Name       string         `json:"name"`
 	Role       auth.Role      `json:"role"`
@@ -81,10 +81,7 @@ func createToken(dataDir string, grant auth.Grant) (string, error) {
 	var made struct {
 		Token string `json:"token"`
 	}
-	err := newLocalHub(dataDir).call(http.MethodPost, "/api/token/create", &tokenRequest{
-		Name: grant.Name, Role: grant.Role, Sessions: grant.Sessions, Workspaces: grant.Workspaces,
-		Profiles: grant.Profiles, TTLSeconds: int64(grant.TTL / time.Second),
-	}, &made)
+	err := newLocalHub(dataDir).call(http.MethodPost, "/api/token/create", requestFor(grant), &made)
 	if !errors.Is(err, errNotRunning) {
 		return made.Token, err
 	}

@@ -1,6 +1,6 @@
 // The hub's plain page: signing in, the list of sessions, following one of them, and answering the agent.
 
-import { Connection, signIn, signOut, signedIn } from "./connection.js";
+import { Connection, pair, renew, signIn, signOut, signedIn } from "./connection.js";
 import { Transcript, element } from "./transcript.js";
 import { Cards } from "./cards.js";
 
@@ -16,6 +16,7 @@ const connection = new Connection({
   message,
   signIn: askForToken,
   stopped: (reason) => { notice(reason); $("state").textContent = "disconnected"; refreshButtons(); },
+  revoked: (reason) => { leave(); askForToken(reason); },
 });
 const transcript = new Transcript($("log"), showSession);
 const cards = new Cards($("cards"), (id, result) => connection.answer(id, result), (id) => sessions.get(id)?.title || id || "a session");
@@ -40,19 +41,28 @@ async function attempt(what) {
 // ---- signing in
 
 async function start() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) {
-    history.replaceState(null, "", location.pathname); // before anything can fail: it must not stay in the address bar
-    return enter(token);
-  }
-  if (await signedIn() === "no") return askForToken("");
+  if (await enterBy(location.hash)) return;
+  if (await signedIn() === "no" && await renew() === "no") return askForToken("");
   follow(new URLSearchParams(location.hash.slice(1)).get("session"));
   connection.open();
 }
 
-async function enter(token) {
+// enterBy uses what the fragment of a link brings; false if that is nothing.
+async function enterBy(hash) {
+  const brought = new URLSearchParams(hash.slice(1));
+  const code = brought.get("pair"), token = brought.get("token");
+  if (!code && !token) return false;
+  history.replaceState(null, "", location.pathname); // before anything can fail: it must not stay in the address bar
+  await enter(() => code ? pair(code) : signIn(token));
+  return true;
+}
+
+addEventListener("hashchange", () => enterBy(location.hash));
+
+async function enter(how) {
+  connection.close();
   try {
-    await signIn(token);
+    await how();
   } catch (error) {
     return askForToken(error.message);
   }
@@ -71,17 +81,24 @@ function askForToken(reason) {
 
 $("sign-in").addEventListener("submit", (e) => {
   e.preventDefault();
-  const token = $("token").value.trim();
+  const typed = $("token").value.trim();
   $("token").value = "";
-  enter(token);
+  const link = typed.indexOf("#"); // a whole link does as well
+  if (link < 0) enter(() => signIn(typed));
+  else enterBy(typed.slice(link)).then((did) => did || askForToken("This link brings neither a pairing code nor a token."));
 });
+
+// leave forgets what was on the screen: somebody else may sign in next.
+function leave() {
+  current = null;
+  transcript.reset();
+  cards.clear();
+}
 
 $("sign-out").addEventListener("click", async () => {
   connection.close();
   await signOut().catch(() => {});
-  current = null;
-  transcript.reset();
-  cards.clear();
+  leave();
   askForToken("");
 });
 

@@ -6,15 +6,16 @@ const FINAL = {
   1007: "The hub did not understand this page.",
   1008: "The hub closed the connection because of a rule this page broke.",
   1009: "A message was too big for the hub.",
-  4403: "This device was revoked. Pair it again or use another token.",
+  4403: "This device was revoked. Pair it again.",
 };
-const EXPIRED = 4401, OVERLOADED = 1013, TOO_SLOW = 4408;
+const RENEW_PART = 0.7, RENEW_RETRY = 20_000, LONGEST_TIMER = 2 ** 31 - 1; // ms; when a token is renewed: with a third of its time left
+const EXPIRED = 4401, OVERLOADED = 1013, TOO_SLOW = 4408, REVOKED = 4403;
 
 const FIRST_DELAY = 500, MAX_DELAY = 30_000, OVERLOAD_DELAY = 10_000; // ms
 const PROBE_EVERY = 30_000, PROBE_LIMIT = 5_000; // ms; a dead socket of a phone that slept looks open
 
 export class Connection {
-  // on: {state(text), hello(params), message(message), signIn(reason), stopped(reason)}
+  // on: {state(text), hello(params), message(message), signIn(reason), stopped(reason), revoked(reason)}
   constructor(on) {
     this.on = on;
     this.calls = new Map(); // id -> {resolve, reject}
@@ -42,6 +43,7 @@ export class Connection {
   // close ends the connection for good, or until open is called again.
   close() {
     clearTimeout(this.timer);
+    clearTimeout(this.renewal);
     this.timer = 0;
     const socket = this.socket;
     this.socket = null;
@@ -70,6 +72,7 @@ export class Connection {
       this.ready = true;
       this.failures = this.hint = 0;
       this.on.state("connected");
+      this.renewBefore(message.params.principal?.expiresAt, message.params.serverTime);
       return this.on.hello(message.params);
     }
     if (message.method) {
@@ -84,13 +87,39 @@ export class Connection {
 
   async closed(code) {
     this.close();
+    if (code === REVOKED) return this.on.revoked(FINAL[code]);
     if (FINAL[code]) return this.on.stopped(FINAL[code]);
-    if (code === EXPIRED) return this.on.signIn("The token has expired. Sign in with a new one.");
-    // A handshake that failed tells a page nothing: ask by HTTP whether it is this page that is not wanted.
-    const verdict = code ? "retry" : await signedIn();
+    // A handshake that failed tells a page nothing: ask by HTTP whether it is this page that is not wanted. A paired page
+    // whose token ran out, perhaps while it slept, renews itself.
+    let verdict = code === EXPIRED ? "no" : code ? "retry" : await signedIn();
+    if (verdict === "no") verdict = await renew();
     if (this.socket) return; // opened again meanwhile
-    if (verdict === "no") return this.on.signIn("Sign in to go on.");
+    if (verdict === "no") return this.on.signIn(code === EXPIRED ? "The token has expired. Sign in with a new one." : "Sign in to go on.");
+    if (verdict === "yes" && code === EXPIRED) return this.open();
     this.retry(code);
+  }
+
+  // renewBefore renews a paired page's token while the connection is open, before it ends. The hub's clock is the one
+  // that counts; how long is left is measured against it.
+  renewBefore(expiresAt, serverTime) {
+    clearTimeout(this.renewal);
+    if (!expiresAt) return;
+    if (serverTime) this.skew = serverTime - Date.now();
+    const left = new Date(expiresAt) - Date.now() - (this.skew || 0);
+    this.renewal = setTimeout(() => this.renewNow(), Math.min(LONGEST_TIMER, Math.max(0, left * RENEW_PART)));
+  }
+
+  async renewNow() {
+    const socket = this.socket;
+    const verdict = await renew();
+    if (socket !== this.socket || !this.ready || verdict === "no") return; // "no": not a paired page, its token just ends
+    try {
+      if (verdict !== "yes") throw new Error("the hub is away");
+      const { expiresAt } = await this.request("hub/refreshToken", { token: await ticketFor("hub/refreshToken") });
+      this.renewBefore(expiresAt);
+    } catch {
+      if (socket === this.socket) this.renewal = setTimeout(() => this.renewNow(), RENEW_RETRY);
+    }
   }
 
   retry(code) {
@@ -145,6 +174,52 @@ export async function signIn(token) {
   if (response.status === 401) throw new Error("This token is not valid (any more).");
   const body = await response.json().catch(() => null);
   throw new Error(body?.error?.message || `The hub answered ${response.status}.`);
+}
+
+async function post(path, body) {
+  return fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
+async function ticketFor(path) {
+  const response = await post("api/tickets", { path });
+  if (!response.ok) throw new Error(`The hub answered ${response.status}.`);
+  return (await response.json()).ticket;
+}
+
+// pair makes this browser a device of the hub and throws a sentence if the code is not good.
+export async function pair(code) {
+  const response = await post("api/pair", { code });
+  if (response.ok) return;
+  if (response.status === 401) throw new Error("This pairing link was used already, or is older than five minutes. Ask for a new one.");
+  const body = await response.json().catch(() => null);
+  throw new Error(body?.error?.message || `The hub answered ${response.status}.`);
+}
+
+// renew gets a paired page a new token in its cookie: "yes", "no" (not paired, or not any more) or "unknown". The hub
+// takes each refresh secret once, and all windows share one: they renew one after another where the browser can, and
+// name the attempt, so that one whose answer got lost can be repeated.
+export async function renew() {
+  return navigator.locks ? navigator.locks.request("hub-renew", renewAlone) : renewAlone();
+}
+
+const RENEWED = "hub-renewed", ATTEMPT = "hub-attempt", FRESH = 30_000; // ms
+
+async function renewAlone() {
+  if (Date.now() - Number(localStorage.getItem(RENEWED)) < FRESH && await signedIn() === "yes") return "yes"; // by another window
+  let attempt = localStorage.getItem(ATTEMPT);
+  if (!attempt) {
+    attempt = [...crypto.getRandomValues(new Uint32Array(4))].join("-");
+    localStorage.setItem(ATTEMPT, attempt);
+  }
+  try {
+    const { status } = await post("api/token", { attempt });
+    if (status === 200) localStorage.setItem(RENEWED, Date.now());
+    else if (status !== 401 && status !== 403) return "unknown";
+    localStorage.removeItem(ATTEMPT);
+    return status === 200 ? "yes" : "no";
+  } catch {
+    return "unknown"; // the attempt stays: the hub may have taken it
+  }
 }
 
 export const signOut = () => fetch("api/logout", { method: "POST" });
