@@ -35,7 +35,7 @@ func (h *Hub) topic(name string) *session.Topic {
 	defer h.mu.Unlock()
 	t := h.topics.byName[name]
 	if t == nil {
-		t = session.NewTopic(name, h.budget)
+		t = session.NewTopic(name, h.budget, int(h.opts.MaxMessageBytes))
 		h.topics.byName[name] = t
 	}
 	return t
@@ -138,6 +138,7 @@ func (h *Hub) framed(params []byte) {
 func (h *Hub) frameFault(f *conversation.Fault) {
 	h.metrics.frameFaults.WithLabelValues(f.Code).Inc()
 	h.log.Warn("a frame of the app-server was lost", "fault", f.Code, "topic", f.Topic)
+	h.topics.assembler.Forget(f.Topic, f.SubscriptionID) // its ordinal may have been wrong: the recovery's is the one that counts
 	if t := h.findTopic(f.Topic); t != nil && t.Upstream() == f.SubscriptionID {
 		h.resync(t)
 	}
@@ -156,6 +157,10 @@ func (h *Hub) takeFrame(f *conversation.Frame) {
 		h.resync(t)
 		return
 	}
+	if taken.Ignored {
+		h.metrics.dropped.Inc()
+		return
+	}
 	if taken.Mismatch {
 		h.metrics.mismatches.Inc()
 		h.log.Error("the state of a topic was not what the app-server has", "topic", t.Name)
@@ -168,6 +173,9 @@ func (h *Hub) takeFrame(f *conversation.Frame) {
 	}
 	for _, w := range taken.Waiters {
 		w(nil)
+	}
+	if taken.Reseat && t.Unused() {
+		h.leaveTopicSoon(t) // those who wanted it have gone meanwhile
 	}
 	if taken.Doubtful {
 		h.resync(t)
@@ -220,8 +228,7 @@ func (h *Hub) resync(t *session.Topic) {
 		delete(h.topics.asking, t)
 		h.mu.Unlock()
 		if r.err != nil && !r.own {
-			t.Away() // the app-server knows nothing of the subscription: begin again
-			h.openTopic(t, nil)
+			h.joinTopic(t) // the app-server knows nothing of the subscription: begin again
 		}
 	})
 }
@@ -246,36 +253,45 @@ func (h *Hub) checkTopics() {
 func (h *Hub) leaveTopicSoon(t *session.Topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.topics.byName[t.Name] != t || h.topics.linger[t] != nil {
+	if h.topics.byName[t.Name] != t {
 		return
 	}
-	h.topics.linger[t] = h.time.after(h.opts.TopicLinger, func() {
-		h.mu.Lock()
-		delete(h.topics.linger, t)
-		h.mu.Unlock()
-		if len(t.Followers()) > 0 {
-			return
+	h.time.cancel(h.topics.linger[t]) // of an earlier leave: the while begins anew
+	h.topics.linger[t] = h.time.after(h.opts.TopicLinger, func() { h.leaveTopic(t) })
+}
+
+// leaveTopic drops a topic that nobody follows, here and upstream.
+func (h *Hub) leaveTopic(t *session.Topic) {
+	if !h.dropTopic(t) {
+		return
+	}
+	id := t.Upstream()
+	if id == "" {
+		return
+	}
+	params := jsonOf(map[string]string{"topic": t.Name, "subscriptionId": id, "connectionId": h.topicConnection()})
+	h.ask("v4/conversation/unsubscribe", params, func(r reply) {
+		if !r.own { // then this is the stdout goroutine, which the assembler belongs to
+			h.topics.assembler.Forget(t.Name, id)
 		}
-		if id := t.Upstream(); id != "" {
-			h.ask("v4/conversation/unsubscribe", jsonOf(map[string]string{"topic": t.Name, "subscriptionId": id, "connectionId": h.topicConnection()}), func(reply) {})
-		}
-		h.dropTopic(t)
 	})
 }
 
-// dropTopic forgets a topic that nobody follows.
-func (h *Hub) dropTopic(t *session.Topic) {
+// dropTopic forgets a topic that nobody follows or waits for. Whoever found it
+// just before notices after having entered it (see enterTopic).
+func (h *Hub) dropTopic(t *session.Topic) bool {
 	h.mu.Lock()
-	gone := h.topics.byName[t.Name] == t && len(t.Followers()) == 0
-	if gone {
+	drop := h.topics.byName[t.Name] == t && t.Unused()
+	if drop {
 		delete(h.topics.byName, t.Name)
 		h.time.cancel(h.topics.linger[t])
 		delete(h.topics.linger, t)
 	}
 	h.mu.Unlock()
-	if gone {
+	if drop {
 		t.Stream.Close()
 	}
+	return drop
 }
 
 // topicsAway notes that the app-server is gone, and with it its subscriptions.

@@ -1,8 +1,10 @@
 package hub
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"zcodehub/fanout"
 	"zcodehub/internal/wire"
@@ -15,12 +17,17 @@ type topicPlace struct {
 	client *Client
 	topic  *session.Topic
 	sub    *fanout.Subscription
-
-	// guarded by Client.mu
-	private uint64 // frames that only this client got
 	// filtered places are not in a lane: the client's token shows it a part of
 	// the list, so each frame is made for it.
 	filtered bool
+
+	// opening is held from where something is taken out of the topic until it is
+	// queued, so that it is queued in the order of the topic. Before Client.mu,
+	// the topic's and the outbox's locks. It guards what follows.
+	opening sync.Mutex
+	ordinal uint64 // of the last frame that only this client got
+	told    bool   // filtered: it has had its snapshot …
+	seq     uint64 // … and all up to here
 }
 
 // topicCall is what the three topic methods carry.
@@ -87,16 +94,27 @@ func (c *Client) subscribeTopic(r *request) {
 			c.refuse(r.id, notFoundTopic(call.topic))
 			return
 		}
-		t := c.hub.topic(call.topic)
-		c.hub.openTopic(t, func(err []byte) {
-			if err != nil {
-				c.replyError(r, err)
-				return
-			}
-			if p := c.placeIn(t, filtered); p != nil {
-				c.openAt(r, p, call.cursor, conversation.Initial, false)
-			}
-		})
+		c.enterTopic(r, call, filtered)
+	})
+}
+
+// enterTopic gives the client its place in a topic when that is there.
+func (c *Client) enterTopic(r *request, call topicCall, filtered bool) {
+	t := c.hub.topic(call.topic)
+	c.hub.openTopic(t, func(err []byte) {
+		if err != nil {
+			c.replyError(r, err)
+			return
+		}
+		p := c.placeIn(t, filtered)
+		switch {
+		case p == nil: // it has gone
+		case c.hub.findTopic(t.Name) != t: // and so had the topic before this client entered it
+			c.leaveTopic(p)
+			c.enterTopic(r, call, filtered)
+		default:
+			c.openAt(r, p, call.cursor, conversation.Initial, false)
+		}
 	})
 }
 
@@ -152,25 +170,42 @@ func (c *Client) placeIn(t *session.Topic, filtered bool) *topicPlace {
 	return p
 }
 
-// nextPrivate counts a frame that only this client gets.
-func (p *topicPlace) nextPrivate() uint64 {
-	p.client.mu.Lock()
-	defer p.client.mu.Unlock()
-	p.private++
-	return p.private
-}
-
 // openAt answers r (nil for none) with the ack, and brings the client from its
 // cursor to the present. always sends a frame even if nothing was missed.
 func (c *Client) openAt(r *request, p *topicPlace, cursor *fanout.Cursor, kind string, always bool) {
-	if p.filtered {
-		c.openFiltered(r, p, kind)
-		return
+	err := c.tryOpen(r, p, cursor, kind, always)
+	switch {
+	case r == nil: // the topic begins anew, and who follows it will be told then
+	case errors.Is(err, fanout.ErrStale):
+		c.openAt(r, p, cursor, kind, always)
+	case errors.Is(err, session.ErrAbsent):
+		c.hub.openTopic(p.topic, func(err []byte) {
+			if err != nil {
+				c.replyError(r, err)
+				return
+			}
+			c.openAt(r, p, cursor, kind, always)
+		})
 	}
-	o, err := p.topic.Open(p.sub, c.delivery(), cursor, kind, p.nextPrivate(), always, int(c.hub.opts.MaxMessageBytes))
-	if err != nil {
+}
+
+// tryOpen is openAt unless the topic begins anew at the same time.
+func (c *Client) tryOpen(r *request, p *topicPlace, cursor *fanout.Cursor, kind string, always bool) error {
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if p.filtered {
+		return c.openFiltered(r, p, kind)
+	}
+	delivery := c.delivery()
+	o, err := p.topic.Open(p.sub, session.Ask{Delivery: delivery, Cursor: cursor, Kind: kind, Ordinal: p.ordinal, Always: always,
+		Limit: int(c.hub.opts.MaxMessageBytes)})
+	switch {
+	case errors.Is(err, session.ErrAbsent):
+		return err
+	case err != nil:
 		c.hub.log.Error("a topic cannot be told in frames of the size allowed", "topic", p.topic.Name, "error", err)
 	}
+	p.ordinal = o.Ordinal
 	var frames []byte
 	if r != nil {
 		c.hub.metrics.replay(cursor != nil, o.Resumed)
@@ -179,9 +214,13 @@ func (c *Client) openAt(r *request, p *topicPlace, cursor *fanout.Cursor, kind s
 	for _, msg := range o.Messages {
 		frames = fanout.AppendFrame(frames, msg)
 	}
-	if c.outbox.Seat(frames, o.Seat) == fanout.ErrStale && r != nil {
-		c.openAt(r, p, cursor, kind, always) // the topic began anew meanwhile
+	if err := c.outbox.Seat(frames, o.Seat); err != nil {
+		return err
 	}
+	if now := c.delivery(); now != delivery { // changed meanwhile, and the seat undid it
+		_ = c.outbox.Change(nil, now, p.sub)
+	}
+	return nil
 }
 
 func ackOf(t *session.Topic, resumed bool, epoch string) []byte {
@@ -269,19 +308,34 @@ func (h *Hub) reopenAll(t *session.Topic) {
 	}
 }
 
-// openFiltered answers for a client that may see a part of the list.
-func (c *Client) openFiltered(r *request, p *topicPlace, kind string) {
-	private, sees := p.nextPrivate(), c.seesSummary(p.topic)
-	p.topic.View(func(epoch string, seq uint64, snapshot []byte) {
+// openFiltered answers for a client that may see a part of the list. p.opening
+// is held.
+func (c *Client) openFiltered(r *request, p *topicPlace, kind string) error {
+	sees := c.seesSummary(p.topic)
+	return p.topic.View(func(epoch string, seq uint64, snapshot []byte) {
 		var frames []byte
 		if r != nil {
 			frames = resultFrame(r.id, ackOf(p.topic, false, epoch))
 		}
 		payload := conversation.FilterIndex(conversation.SnapshotPayload(snapshot), sees)
-		head := p.topic.OwnHead(seq, private, kind)
-		msg := conversation.AppendFrame(nil, head, 0, seq, c.hub.now().UnixMilli(), payload)
-		_ = c.outbox.Send(fanout.AppendFrame(frames, msg))
+		p.told, p.seq = true, seq
+		c.sendOwn(p, frames, kind, 0, seq, c.hub.now().UnixMilli(), payload)
 	})
+}
+
+// sendOwn queues a frame that is made for this client, behind others. p.opening
+// is held.
+func (c *Client) sendOwn(p *topicPlace, frames []byte, kind string, from, to uint64, sentAt int64, payload []byte) {
+	head := p.topic.OwnHead(to, p.ordinal, kind)
+	p.ordinal = head.Ordinal
+	messages, err := conversation.Messages(head, from, to, sentAt, payload, int(c.hub.opts.MaxMessageBytes))
+	if err != nil {
+		c.hub.log.Error("a topic cannot be told in frames of the size allowed", "topic", p.topic.Name, "error", err)
+	}
+	for _, msg := range messages {
+		frames = fanout.AppendFrame(frames, msg)
+	}
+	_ = c.outbox.Send(frames)
 }
 
 // seesSummary tells which sessions of a list the client may know of.
@@ -300,8 +354,12 @@ func (h *Hub) tellFiltered(t *session.Topic, f *conversation.Frame) {
 		if !p.filtered {
 			continue
 		}
-		payload := conversation.FilterIndex(f.Payload, p.client.seesSummary(t))
-		head := t.OwnHead(f.To, p.nextPrivate(), conversation.Online)
-		_ = p.client.outbox.Send(fanout.Frame(conversation.AppendFrame(nil, head, f.From, f.To, f.SentAt, payload)))
+		p.opening.Lock()
+		if p.told && f.To > p.seq { // else it is in the snapshot that it had, or will have
+			p.seq = f.To
+			payload := conversation.FilterIndex(f.Payload, p.client.seesSummary(t))
+			p.client.sendOwn(p, nil, conversation.Online, f.From, f.To, f.SentAt, payload)
+		}
+		p.opening.Unlock()
 	}
 }

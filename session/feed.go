@@ -52,6 +52,13 @@ func (f *Feed) Listening() bool {
 	return f.listening
 }
 
+// Unused tells that nobody follows the feed or waits for it.
+func (f *Feed) Unused() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.joining && len(f.followers) == 0
+}
+
 // Away notes that the app-server does not send the feed any more.
 func (f *Feed) Away() {
 	f.mu.Lock()

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,8 +20,14 @@ const (
 )
 
 // ordinalStep is how many frames of its own a client may get between two
-// updates of a topic: initial frames, recoveries and snapshots.
-const ordinalStep = 64
+// updates of a topic (initial frames, recoveries and snapshots): far more than
+// the rate limit lets it ask for while nothing happens. Ordinals stay below 2^53,
+// where JavaScript begins to round, for 137 thousand million updates.
+const ordinalStep = 1 << 16
+
+// ErrAbsent is returned while nothing is known of a topic: its first frame is
+// on its way.
+var ErrAbsent = errors.New("the topic's first frame has not come yet")
 
 // Topic is one V4 topic: the feed of its frames and its state, kept by folding
 // them, from which snapshots are served without asking the app-server.
@@ -33,6 +40,7 @@ type Topic struct {
 	Feed
 	Name           string
 	SubscriptionID string // downstream, of every client and both lanes
+	laneLimit      int    // bytes of a message in a lane; larger frames are told to each follower in fragments
 
 	base atomic.Uint64 // ordinal before the epoch's first update; set under Feed.mu
 
@@ -43,9 +51,11 @@ type Topic struct {
 	pending  []string // open questions, of a conversation
 }
 
-// NewTopic returns a topic that nothing is known of yet.
-func NewTopic(name string, budget *fanout.Budget) *Topic {
-	t := &Topic{Name: name, SubscriptionID: "topic-" + NewEpoch()}
+// NewTopic returns a topic that nothing is known of yet. No message to a client
+// is longer than limit bytes. A lane takes half of that at most, since what is
+// merged in the replayable lane may be somewhat longer than each of its parts.
+func NewTopic(name string, budget *fanout.Budget, limit int) *Topic {
+	t := &Topic{Name: name, SubscriptionID: "topic-" + NewEpoch(), laneLimit: limit / 2}
 	t.Stream = fanout.NewStream(fanout.StreamOptions{Budget: budget, NewCoalescer: t.newCoalescer})
 	return t
 }
@@ -79,12 +89,13 @@ func (t *Topic) head(ordinal uint64, kind string) conversation.Head {
 		LogicalFrameID: fmt.Sprintf("%s-lf-%d", t.SubscriptionID, ordinal)}
 }
 
-// Subscribed notes the app-server's subscription; its frames come next.
+// Subscribed notes the app-server's subscription; its first frame comes next.
 func (t *Topic) Subscribed(subscriptionID string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.upstream = subscriptionID
 	t.state = newState(t.Name)
+	t.joining, t.listening = true, false
 }
 
 // Upstream is the app-server's subscriptionId, empty if there is none.
@@ -105,8 +116,9 @@ func (t *Topic) Lost() (waiters []Waiter) {
 
 // Taken tells what a frame did.
 type Taken struct {
+	Ignored  bool     // it is of a subscription that is over
 	Waiters  []Waiter // waited for the first frame
-	Reseat   bool     // the numbers do not go on: followers need the snapshot
+	Reseat   bool     // followers need the snapshot: a lane does not bring them to where the topic is
 	Mismatch bool     // the app-server's snapshot is not what was folded here
 	Doubtful bool     // rows are missing here: a snapshot is needed
 	Answered []string // questions that are open no more
@@ -118,28 +130,59 @@ func (t *Topic) Take(f *conversation.Frame) (taken Taken, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state == nil || f.SubscriptionID != t.upstream {
-		return Taken{}, nil // of a subscription that is over
+		return Taken{Ignored: true}, nil
 	}
-	first := t.joining || !t.listening
+	first, doubtful := t.joining || !t.listening, t.doubtfulLocked()
 	epoch, seq := t.state.Epoch(), t.state.Seq()
-	taken.Mismatch = f.Kind == conversation.Snapshot && !first && f.To == seq && !conversation.Equal(t.state.Snapshot(), f.Snapshot())
+	var before []byte // what was folded, to compare with the app-server's snapshot of the same number
+	if f.Kind == conversation.Snapshot && f.To == seq && !first && !doubtful {
+		before = t.state.Snapshot()
+	}
 	if err := t.state.Apply(f); err != nil {
 		return Taken{}, err
 	}
+	goesOn := !first && t.state.Epoch() == epoch && t.state.Seq() >= seq
+	taken.Mismatch = goesOn && before != nil && !conversation.Equal(before, f.Snapshot())
 	switch {
-	case first || t.state.Epoch() != epoch || t.state.Seq() < seq || taken.Mismatch:
-		t.beginLocked()
+	case !goesOn || doubtful && f.Kind == conversation.Snapshot || taken.Mismatch:
 		taken.Reseat = true
-		taken.Waiters = t.joinedLocked(true)
 	case t.state.Seq() > seq:
-		t.scratch = conversation.AppendFrame(t.scratch[:0], t.head(t.base.Load()+f.To*ordinalStep, conversation.Online), f.From, f.To, f.SentAt, f.Payload)
-		t.Stream.Append(f.To, t.scratch)
+		taken.Reseat = !t.appendLocked(f)
+	}
+	if taken.Reseat {
+		t.beginLocked()
+	}
+	if first {
+		taken.Waiters = t.joinedLocked(true)
 	}
 	if p, ok := t.state.(*conversation.Projection); ok {
 		taken.Answered = t.answeredLocked(p)
-		taken.Doubtful = p.Doubtful()
 	}
+	taken.Doubtful = t.doubtfulLocked()
 	return taken, nil
+}
+
+// appendLocked puts a frame into the stream; false if it is too large for that.
+func (t *Topic) appendLocked(f *conversation.Frame) bool {
+	h := t.head(t.base.Load()+f.To*ordinalStep, conversation.Online)
+	t.scratch = conversation.AppendFrame(t.scratch[:0], h, f.From, f.To, f.SentAt, f.Payload)
+	fits := len(t.scratch) <= t.laneLimit
+	if fits {
+		t.Stream.Append(f.To, t.scratch)
+	}
+	if cap(t.scratch) > maxScratch {
+		t.scratch = nil
+	}
+	return fits
+}
+
+// maxScratch is the largest build buffer kept between frames: what comes in one
+// physical frame fits.
+const maxScratch = 1 << 20
+
+func (t *Topic) doubtfulLocked() bool {
+	p, ok := t.state.(*conversation.Projection)
+	return ok && p.Doubtful()
 }
 
 // beginLocked begins a new epoch at the state's number. Ordinals go on rising.
@@ -166,45 +209,66 @@ type Opening struct {
 	Seat     fanout.Seat
 	Epoch    string
 	Resumed  bool
+	Ordinal  uint64 // of its frame, or of the last one before
 	Messages [][]byte
 }
 
+// An Ask says how a client wants to be brought to the present.
+type Ask struct {
+	Delivery fanout.Delivery
+	Cursor   *fanout.Cursor // where it is; nil for nowhere
+	Kind     string         // delivery kind of the frame
+	Ordinal  uint64         // of the last frame that it had for itself
+	Always   bool           // a frame is sent even if nothing was missed
+	Limit    int            // bytes of a message
+}
+
 // Open attaches sub and says in the same step how the client gets from its
-// cursor (nil for none) to the present: by what it missed or by a snapshot.
-// private counts the frames that this client has had for itself. With always a
-// frame is sent even if nothing was missed.
-func (t *Topic) Open(sub *fanout.Subscription, d fanout.Delivery, cursor *fanout.Cursor, kind string, private uint64, always bool, limit int) (Opening, error) {
+// cursor to the present: by what it missed, or else by a snapshot.
+func (t *Topic) Open(sub *fanout.Subscription, ask Ask) (Opening, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.Stream.Attach(sub, d, cursor)
-	o := Opening{Seat: a.Seat, Epoch: a.Epoch}
-	h := t.head(t.base.Load()+a.Seq*ordinalStep+1+private%(ordinalStep-1), kind)
-	from, payload := uint64(0), []byte(nil)
-	if a.Resumed {
-		if cursor.Seq == a.Seq && !always {
-			o.Resumed = true
-			return o, nil
-		}
-		payload, o.Resumed = conversation.Merge(a.Missed, d)
-		from = cursor.Seq
+	if t.state == nil || t.state.Epoch() == "" {
+		return Opening{}, ErrAbsent
 	}
-	if !o.Resumed {
-		from, payload = 0, conversation.SnapshotPayload(t.state.Snapshot())
+	a := t.Stream.Attach(sub, ask.Delivery, ask.Cursor)
+	o := Opening{Seat: a.Seat, Epoch: a.Epoch, Ordinal: ask.Ordinal}
+	if a.Resumed && ask.Cursor.Seq == a.Seq && !ask.Always {
+		o.Resumed = true
+		return o, nil
+	}
+	h := t.OwnHead(a.Seq, ask.Ordinal, ask.Kind)
+	o.Ordinal = h.Ordinal
+	now := time.Now().UnixMilli()
+	if a.Resumed {
+		if payload, ok := conversation.Merge(a.Missed, ask.Delivery); ok {
+			messages, err := conversation.Messages(h, ask.Cursor.Seq, a.Seq, now, payload, ask.Limit)
+			if err == nil {
+				o.Resumed, o.Messages = true, messages
+				return o, nil
+			}
+		} // else it missed more than a frame may hold, and a snapshot is less
 	}
 	var err error
-	o.Messages, err = conversation.Messages(h, from, a.Seq, time.Now().UnixMilli(), payload, limit)
+	o.Messages, err = conversation.Messages(h, 0, a.Seq, now, conversation.SnapshotPayload(t.state.Snapshot()), ask.Limit)
 	return o, err
 }
 
-// View returns the state as it is, for one whose view is narrower than a lane:
-// it is given each frame by itself. f is called while the topic stands still.
-func (t *Topic) View(f func(epoch string, seq uint64, snapshot []byte)) {
+// View shows the state as it is, for one whose view is narrower than a lane: it
+// is given each frame by itself. f is called while the topic stands still, and
+// not at all before the first frame.
+func (t *Topic) View(f func(epoch string, seq uint64, snapshot []byte)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.state == nil || t.state.Epoch() == "" {
+		return ErrAbsent
+	}
 	f(t.state.Epoch(), t.state.Seq(), t.state.Snapshot())
+	return nil
 }
 
-// OwnHead is the head of a frame that ends at to and is for one client only.
-func (t *Topic) OwnHead(to, private uint64, kind string) conversation.Head {
-	return t.head(t.base.Load()+to*ordinalStep+1+private%(ordinalStep-1), kind)
+// OwnHead is the head of a frame that ends at to and is for one client only,
+// whose last one of that kind had the ordinal after.
+func (t *Topic) OwnHead(to, after uint64, kind string) conversation.Head {
+	return t.head(max(t.base.Load()+to*ordinalStep, after)+1, kind)
 }
