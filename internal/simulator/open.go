@@ -161,7 +161,7 @@ func (x *session) answerClose(r *request, p sessionParams) (any, *fault) {
 
 // close ends the session's work and takes it out of memory; what is stored of it stays.
 func (x *session) close() {
-	if x.turn != nil {
+	for x.turn != nil { // a queued input may follow the one that is stopped
 		x.turn.cancel(errStopped)
 		turn := x.turn
 		x.s.yield(func() { <-turn.done })

@@ -71,6 +71,11 @@ func (p *publisher) resumable(b *base) bool {
 	return b != nil && b.Epoch == p.epoch && b.Seq <= p.seq && b.Seq+uint64(len(p.log)) >= p.seq
 }
 
+// tooLarge reports whether no frame can hold the topic's snapshot.
+func (p *publisher) tooLarge() bool {
+	return p.bound != nil && p.bound() > maxLogical-terminalReserve && len(encode(p.state())) > maxLogical-terminalReserve
+}
+
 // since gives what happened after b, in the form of a buffer of the given profile.
 func (p *publisher) since(b base, prof profile) opBuffer {
 	var buffer opBuffer

@@ -124,15 +124,17 @@ func (c *conversation) compactionEnded(src source) {
 	if t := c.x.turn; t != nil {
 		command = t.input.command
 	}
-	phase := phaseSuccess
+	phase, keys := phaseSuccess, []string{"control", "availability", "inputRouting"}
 	if src.payload["cancelled"] == true {
-		phase = phaseInterrupted
+		if phase = phaseInterrupted; c.hold(phase) {
+			keys = append(keys, "queue")
+		}
 	} else {
 		c.marker(src, command, object{"type": "compact", "trigger": src.payload["trigger"],
 			"contextUsedBefore": src.payload["contextUsedBefore"], "contextUsed": src.payload["contextUsed"]})
 	}
 	c.control = control{phase: phase, ended: true}
-	c.patch("control", "availability", "inputRouting")
+	c.patch(keys...)
 	if window, ok := c.usage["contextWindow"].(object); ok && phase == phaseSuccess {
 		window = maps.Clone(window)
 		window["usedTokens"] = src.payload["contextUsed"]

@@ -115,7 +115,8 @@ func (sub *subscription) flush() {
 	}
 }
 
-// send puts one frame on the wire: what is in the buffer, or the snapshot in its place.
+// send puts one frame on the wire: what is in the buffer, or the snapshot in its place. What is too large for any frame
+// stays unsaid; the next event tries again with a snapshot.
 func (sub *subscription) send(delivery string) {
 	p := sub.p
 	frame := logicalFrame{Topic: p.topic, Subscription: sub.id, From: sub.sent, To: p.seq, SentAt: p.s.clock.peek()}
@@ -124,12 +125,17 @@ func (sub *subscription) send(delivery string) {
 	} else {
 		frame.Payload = object{"kind": "deltas", "deltas": sub.buffer.take()}
 	}
-	sub.sent, sub.overflow = p.seq, false
 	sub.disarm()
-	sub.ordinal++
+	head := frameHead{DeliveryKind: delivery, FrameID: sub.id + "-lf-" + strconv.Itoa(p.frames+1), Ordinal: sub.ordinal + 1,
+		Topic: p.topic, Subscription: sub.id}
+	pieces := physical(head, encode(frame))
+	if pieces == nil {
+		sub.replace()
+		return
+	}
+	sub.sent, sub.overflow, sub.ordinal = p.seq, false, sub.ordinal+1
 	p.frames++
-	head := frameHead{DeliveryKind: delivery, FrameID: sub.id + "-lf-" + strconv.Itoa(p.frames), Ordinal: sub.ordinal, Topic: p.topic, Subscription: sub.id}
-	for _, piece := range physical(head, encode(frame)) {
+	for _, piece := range pieces {
 		p.s.notify("v4/conversation/frame", piece)
 	}
 }

@@ -63,6 +63,9 @@ func (s *server) answerTopic(r *request, p topicParams) (any, *fault) {
 	if cold {
 		timing["sessionRuntimeState"] = "cold"
 	}
+	if !pub.resumable(p.Base) && pub.tooLarge() {
+		return nil, tooLarge()
+	}
 	prof := profiles[p.ClientMode]
 	isConversation := strings.HasPrefix(p.Topic, conversationTopic)
 	if !isConversation { // lists have no window and no filter
@@ -80,6 +83,10 @@ func (s *server) answerTopic(r *request, p topicParams) (any, *fault) {
 	}
 	return object{"ack": ack}, nil
 }
+
+func notOwned() *fault { return thrown("Error", "fault.subscription.notOwned") }
+
+func tooLarge() *fault { return thrown("Error", "proto.frameEnvelopeTooLarge") }
 
 // startingPoint decides whether a client can go on from b, which then comes back with what it has missed.
 func (sub *subscription) startingPoint(b *base) (*base, opBuffer) {
@@ -103,17 +110,20 @@ func mode(from *base) string {
 func (s *server) answerResync(r *request, p topicParams) (any, *fault) {
 	pub := s.topics[p.Topic]
 	if pub == nil || pub.find(p.Connection, p.Subscription) == nil {
-		return nil, thrown("Error", "fault.subscription.notOwned")
+		return nil, notOwned()
 	}
 	if _, _, failed := s.publisher(p.Topic); failed != nil { // the session may have left memory
 		return nil, failed
 	}
 	sub := pub.find(p.Connection, p.Subscription)
 	if sub == nil {
-		return nil, thrown("Error", "fault.subscription.notOwned")
+		return nil, notOwned()
 	}
 	if p.Snapshot {
 		p.Base = nil
+	}
+	if !pub.resumable(p.Base) && pub.tooLarge() {
+		return nil, tooLarge()
 	}
 	from, buffer := sub.startingPoint(p.Base)
 	r.then(func() { sub.recover(from, buffer) })

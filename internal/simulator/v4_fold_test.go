@@ -11,7 +11,7 @@ import (
 // TestFoldsEqualSnapshot plays random conversations and compares what three kinds of subscribers have folded with a
 // fresh snapshot: one that takes everything, one that takes the replayable profile, one that comes and goes.
 func TestFoldsEqualSnapshot(t *testing.T) {
-	seeds := 40
+	seeds := 20
 	if testing.Short() {
 		seeds = 10
 	}

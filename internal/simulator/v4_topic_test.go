@@ -74,7 +74,9 @@ func TestResume(t *testing.T) {
 		early, epoch := c.seq, c.state["logEpoch"]
 		s.command(id, "sendText", `{"text":"hello"}`)
 		s.sync(c)
-		base := func(epoch any, seq float64) string { return fmt.Sprintf(`,"base":{"logEpoch":%q,"seq":%v}`, epoch, seq) }
+		base := func(epoch any, seq float64) string {
+			return fmt.Sprintf(`,"base":{"logEpoch":%q,"seq":%v}`, epoch, seq)
+		}
 		resubscribe := func(base string) (string, []string) {
 			n := len(c.kinds)
 			ack := c.subscribe(base)
