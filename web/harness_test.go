@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -212,7 +213,13 @@ func handshake(token string) string {
 
 func (h *harness) request(method, path string, header http.Header) (int, http.Header, string) {
 	h.t.Helper()
-	r, err := http.NewRequest(method, "http://"+address+path, nil)
+	return h.send(method, path, header, "")
+}
+
+// send is a request with a body.
+func (h *harness) send(method, path string, header http.Header, content string) (int, http.Header, string) {
+	h.t.Helper()
+	r, err := http.NewRequest(method, "http://"+address+path, strings.NewReader(content))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -255,18 +262,23 @@ type fakeHub struct {
 
 	mu      sync.Mutex
 	open    []*fakeClient
-	closing bool
+	refusal error // of Attach
 	state   string
 	drained func() // called by Drain before it closes the clients
+
+	onAttach func() // called by Attach, without the lock; set before the first
 }
 
 func newFakeHub() *fakeHub { return &fakeHub{attached: make(chan *fakeClient, 1000), state: "ready"} }
 
 func (f *fakeHub) Attach(info hub.ClientInfo, sink hub.Sink) (Client, error) {
+	if f.onAttach != nil {
+		f.onAttach()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closing {
-		return nil, hub.ErrClosing
+	if f.refusal != nil {
+		return nil, f.refusal
 	}
 	c := &fakeClient{info: info, sink: sink, frames: make(chan []byte, 1000), detached: make(chan struct{})}
 	f.open = append(f.open, c)
@@ -292,10 +304,12 @@ func (f *fakeHub) onDrain(call func()) {
 	f.drained = call
 }
 
-func (f *fakeHub) refuseAll() {
+func (f *fakeHub) refuseAll() { f.refuseWith(hub.ErrClosing) }
+
+func (f *fakeHub) refuseWith(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closing = true
+	f.refusal = err
 }
 
 // forget leaves a client out of Drain.
@@ -316,7 +330,7 @@ func (f *fakeHub) Drain(reason string, retryAfter time.Duration) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closing = true
+	f.refusal = hub.ErrClosing
 	for _, c := range f.open {
 		c.sink.CloseSoon(CloseGoingAway, reason)
 	}
@@ -362,6 +376,7 @@ func clientFrame(first byte, payload string) []byte {
 
 // pipeListener accepts in-memory connections.
 type pipeListener struct {
+	remote string        // what the peers' address is, host:port; set before the first dial; empty is none
 	conns  chan net.Conn // never closed
 	closed chan struct{}
 	once   sync.Once
@@ -386,6 +401,9 @@ func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
 func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
+		if l.remote != "" {
+			return addressedPipe{c, l.remote}, nil
+		}
 		return c, nil
 	case <-l.closed:
 		return nil, net.ErrClosed
@@ -394,6 +412,16 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 
 func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
 func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+
+// addressedPipe is a connection in memory whose peer has an address.
+type addressedPipe struct {
+	net.Conn
+	remote string
+}
+
+func (p addressedPipe) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(p.remote))
+}
 
 type pipeAddr struct{}
 
