@@ -85,7 +85,9 @@ func parseSubscribe(r *request) (*subscribeCall, string) {
 // asked for or needs because its cursor cannot be resumed.
 func (c *Client) attachOrWait(s *session.Session, call *subscribeCall) {
 	if !call.wantSnapshot && (!call.asked || resumable(s, call.cursor)) {
-		c.attach(s, call, nil)
+		if !c.attach(s, call, nil) && call.asked { // what it missed was evicted since the look
+			c.hub.snapshot(s, func(snapshot []byte) { c.sendSnapshot(s, "late", snapshot) })
+		}
 		return
 	}
 	var once sync.Once
@@ -108,28 +110,30 @@ func resumable(s *session.Session, cursor *fanout.Cursor) bool {
 }
 
 // attach registers the client and captures what it missed in one step, answers
-// with that, and then shows what is still open.
-func (c *Client) attach(s *session.Session, call *subscribeCall, snapshot []byte) {
+// with that, and then shows what is still open. It is false if it answered that
+// the cursor was not resumed.
+func (c *Client) attach(s *session.Session, call *subscribeCall, snapshot []byte) (resumed bool) {
 	sub := c.follow(s)
 	if sub == nil {
-		return // it has gone
+		return true // it has gone
 	}
 	if c.hub.sessions.Get([]byte(s.ID)) != s {
 		// It was forgotten before this client followed it: to begin again is to
 		// ask for it anew.
 		c.unfollow(s.ID)
 		c.subscribe(call.request)
-		return
+		return true
 	}
 	delivery := c.delivery()
 	a := s.Stream.Attach(sub, delivery, call.cursor)
 	c.hub.metrics.replay(call.asked, a.Resumed)
 	if c.outbox.Seat(resultFrame(call.id, subscribeResult(s.ID, delivery, a, snapshot)), a.Seat) == fanout.ErrStale {
 		c.attachOrWait(s, call) // the session was loaded anew meanwhile
-		return
+		return true
 	}
 	c.showOpen(s)
 	c.hub.tellPresence(s)
+	return a.Resumed
 }
 
 // follow enters the client's subscription to s, once; nil if it has detached.
