@@ -1,11 +1,15 @@
 package simulator
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	hubside "zcodehub/session/conversation"
 )
 
 // TestFoldsEqualSnapshot plays random conversations and compares what three kinds of subscribers have folded with a
@@ -233,10 +237,51 @@ func (p *scenario) finish() {
 		}
 		wantSame(t, c.connection, c.canonical(), want)
 	}
+	p.compareHub()
 	if n := p.replay.paths["inputText"] + p.replay.paths[outputPath] + p.replay.paths["summaryText"]; n > 0 {
 		t.Errorf("the replayable profile got %d deltas that it leaves out: %v", n, p.replay.paths)
 	}
 	if slices.Contains(p.steady.kinds[1:], "initial snapshot") {
 		t.Error("a second initial snapshot")
+	}
+}
+
+// compareHub has the hub's own projection follow the raw frames of the steady and of the replayable subscription. Both
+// must end where the last snapshot is that anybody got, byte for byte but for the order of members.
+func (p *scenario) compareHub() {
+	t := p.s.t
+	follow := map[string]*hubside.Projection{p.steady.id: {}, p.replay.id: {}}
+	var assembler hubside.Assembler
+	var last []byte
+	for _, line := range p.s.log {
+		if !strings.HasPrefix(line, `A {"method":"v4/conversation/frame"`) {
+			continue
+		}
+		var m struct {
+			Params json.RawMessage `json:"params"`
+		}
+		if err := json.Unmarshal([]byte(line[2:]), &m); err != nil {
+			t.Fatal(err)
+		}
+		f, fault := assembler.Add(m.Params, time.Now())
+		if fault != nil {
+			t.Fatalf("assemble: %v", fault)
+		}
+		if f == nil {
+			continue
+		}
+		if f.Kind == hubside.Snapshot {
+			last = f.Snapshot()
+		}
+		if state := follow[f.SubscriptionID]; state != nil {
+			if err := state.Apply(f); err != nil {
+				t.Fatalf("apply: %v", err)
+			}
+		}
+	}
+	for id, state := range follow {
+		if !hubside.Equal(state.Snapshot(), last) && !state.Doubtful() {
+			t.Errorf("the hub's projection of %s differs at %s", id, hubside.Difference(state.Snapshot(), last))
+		}
 	}
 }
