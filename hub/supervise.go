@@ -101,10 +101,11 @@ func (h *Hub) runOnce(ctx context.Context) (detail string) {
 	default:
 	}
 	generation := h.gate.begin()
+	entered := make(chan struct{}) // closed when the gate knows the process: what it asks can be answered then
 	p, err := child.Start(child.Spec{
 		Command: h.opts.AppServer, Dir: h.opts.Dir, Env: h.opts.Env,
 		GroupFile: h.groupFile(), Log: h.log,
-		OnLine:    h.inbound,
+		OnLine:    func(line []byte, more bool) { <-entered; h.inbound(line, more) },
 		OnBadLine: h.badLine,
 	})
 	if err != nil {
@@ -116,6 +117,7 @@ func (h *Hub) runOnce(ctx context.Context) (detail string) {
 	}
 	h.log.Info("app-server started", "pid", p.Pid(), "generation", generation)
 	h.tellState(h.gate.enter(p, state, ""))
+	close(entered)
 	h.probe(generation)
 	h.awaitEnd(ctx, p)
 	h.exited(p)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"zcodehub/auth"
 	"zcodehub/hub"
 	"zcodehub/internal/hubtest"
 	"zcodehub/internal/wire"
@@ -183,6 +184,27 @@ func TestSilentAppServerIsRestarted(t *testing.T) {
 	c.WantNotice("hub/snapshot", id)
 	c.Prompt(id, "help")
 	c.WantTurnEnd(n, id)
+}
+
+// What an app-server says and asks at once after its start is heard.
+func TestFirstWordsAreHeard(t *testing.T) {
+	script := hubtest.NewScript(t)
+	script.Answer("runtime/capabilities", nil)
+	h := hubtest.Start(t, script)
+	root := h.Connect("root", hubtest.As{Role: auth.RoleAdmin})
+	for range 3 {
+		n := root.Received()
+		p := script.Next()
+		p.Print(`{"method":"startup/storageState","params":{"phase":"migrating","sequence":1}}`, `{"id":"server-1","method":"automation/list","params":{}}`)
+		p.WantAnswer(`"server-1"`)
+		root.WantNoticeAfter(n, "hub/appServer", `"migrating"`)
+		if st := h.Status().AppServer; st.State != "migrating" {
+			t.Errorf("the state is %+v", st)
+		}
+		root.MustCall("hub/restartAppServer", "{}")
+		p.WantGone()
+	}
+	script.Next()
 }
 
 // What an app-server said last reaches everybody, although its end cut off the
