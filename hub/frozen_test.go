@@ -37,7 +37,7 @@ func sessionStatus(h *hubtest.Hub, id string) (st hub.SessionStatus) {
 }
 
 // Clients that do not read at all, for as long as it takes to print and deliver
-// two logs' worth of events, hold up nobody: the others get everything
+// more than a log holds, hold up nobody: the others get everything
 // meanwhile, and what is kept for the frozen ones has its bound.
 func TestStdoutReaderNeverWaitsForAClient(t *testing.T) {
 	h, script, p := scripted(t)
@@ -55,7 +55,7 @@ func TestStdoutReaderNeverWaitsForAClient(t *testing.T) {
 	for _, c := range frozen {
 		c.Freeze()
 	}
-	const events, size = 1200, 32 << 10 // 38 MiB: more than two full logs
+	const events, size = 800, 32 << 10 // 25 MiB: more than a log holds
 	printRun(p, 1, events, func(seq int) string {
 		if seq%100 == 0 || seq == events {
 			return event("s1", seq, fmt.Sprintf(`{"n":%d}`, seq))
