@@ -25,7 +25,11 @@ func (c *Client) inScope(r *request, done func(ok bool)) {
 		return
 	case scopeSession:
 		if r.method == "v4/commands/query" {
-			c.allVisible(queriedSessions(r.params), done)
+			ids := queriedSessions(r.params)
+			if r.sessionID != "" {
+				ids = append(ids, r.sessionID)
+			}
+			c.allVisible(ids, done)
 			return
 		}
 		if r.sessionID == "" || !ownArtifact(r) {
