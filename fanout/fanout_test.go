@@ -457,34 +457,48 @@ func TestChangeOfDeliveryKeepsTheChain(t *testing.T) {
 }
 
 func TestIdleLanePublishesAtOnceAndBusyOneOncePerWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for d, window := range []time.Duration{continuousWindow, replayableWindow} {
-			s := newTestStream(StreamOptions{})
-			r := newReader(OutboxOptions{})
-			r.follow(s, Delivery(d))
-			synctest.Wait()
-			time.Sleep(time.Second)
-			begin := time.Now()
-			appendN(s, 1, 10)
-			s.Publish(time.Now())
-			synctest.Wait()
-			r.wantSeq(t, 1)
-			for range 4 {
-				time.Sleep(time.Millisecond)
+	for _, c := range []struct {
+		delivery Delivery
+		readers  int
+		window   time.Duration
+	}{
+		{Continuous, 1, windowPerReader},
+		{Continuous, 100, 100 * windowPerReader},
+		{Continuous, 1500, continuousWindow},
+		{Replayable, 1, replayableWindow},
+	} {
+		t.Run(fmt.Sprint(c.delivery, c.readers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newTestStream(StreamOptions{})
+				defer s.Close()
+				var r *reader
+				for range c.readers {
+					r = newReader(OutboxOptions{})
+					defer r.Close()
+					r.follow(s, c.delivery)
+				}
+				synctest.Wait()
+				time.Sleep(time.Second)
+				begin := time.Now()
 				appendN(s, 1, 10)
 				s.Publish(time.Now())
-			}
-			synctest.Wait()
-			if r.cursor() != 1 {
-				t.Errorf("lane %d: published inside its window", d)
-			}
-			time.Sleep(time.Until(begin.Add(window)))
-			synctest.Wait()
-			r.wantSeq(t, 5)
-			s.Close()
-			r.Close()
-		}
-	})
+				synctest.Wait()
+				r.wantSeq(t, 1)
+				for range 4 {
+					time.Sleep(c.window / 10)
+					appendN(s, 1, 10)
+					s.Publish(time.Now())
+				}
+				synctest.Wait()
+				if r.cursor() != 1 {
+					t.Error("published inside its window")
+				}
+				time.Sleep(time.Until(begin.Add(c.window)))
+				synctest.Wait()
+				r.wantSeq(t, 5)
+			})
+		})
+	}
 }
 
 func TestBudgetTrimsTheLongestIdleStreamFirst(t *testing.T) {

@@ -34,11 +34,15 @@ const (
 	// DefaultLogBytes bounds a lane's log. 16 MiB hold 2,000 updates of 8 KiB,
 	// and a burst of 20,000 small ones without throwing a healthy reader off.
 	DefaultLogBytes = 16 << 20
-	// continuousWindow and replayableWindow are the shortest times between two
+	// continuousWindow and replayableWindow are the longest times between two
 	// publications of a busy lane: the flush windows of the two profiles
 	// (protocol section 6). A lane that was idle publishes at once.
 	continuousWindow = 30 * time.Millisecond
 	replayableWindow = 150 * time.Millisecond
+	// windowPerReader shortens the continuous window for few readers: it is
+	// about twice what a write to one of them costs, so that a lane takes half a
+	// core at most, and the delay is there only where it buys something.
+	windowPerReader = 30 * time.Microsecond
 	// publishBytes publishes a busy continuous lane before its window ends, so
 	// that a burst flows instead of arriving in lumps: enough that one write
 	// per reader and publication still costs little per update.
@@ -177,7 +181,7 @@ func (s *Stream) Publish(now time.Time) {
 			continue
 		}
 		unread := int64(l.log.abs - l.published.Load().abs)
-		if wait := l.window - now.Sub(l.publishedAt); wait > 0 && unread < publishBytes {
+		if wait := l.windowNow() - now.Sub(l.publishedAt); wait > 0 && unread < publishBytes {
 			l.armLocked(wait)
 			continue
 		}
@@ -227,6 +231,17 @@ func (s *Stream) publishLocked(l *lane, now time.Time, boundary bool) bool {
 	l.publishedAt = now
 	l.published.Store(l.log.end(l.pendingAt))
 	return true
+}
+
+// windowNow is the shortest time between two publications. The replayable lane
+// keeps its own for any number of readers: it is there to coalesce.
+func (l *lane) windowNow() time.Duration {
+	if l.delivery == Replayable {
+		return l.window
+	}
+	l.wakeMu.Lock()
+	defer l.wakeMu.Unlock()
+	return min(l.window, time.Duration(len(l.subs))*windowPerReader)
 }
 
 func (l *lane) armLocked(wait time.Duration) {

@@ -23,6 +23,9 @@ const (
 	writeChunk   = 256 << 10
 	writeTimeout = 20 * time.Second
 
+	// renewAfter is how old a deadline may be for the next write to keep it: a twentieth of it.
+	renewAfter = writeTimeout / 20
+
 	// maxVectors buffers go out in one writev. The runtime keeps that many vectors per connection for ever (4 KiB at 256);
 	// beyond it the system call is a small part of the cost.
 	maxVectors = 256
@@ -52,6 +55,7 @@ type outlet struct {
 	waiting []byte      // pongs to send when the data write that is running has ended
 	closing bool        // nothing but the close frame may follow
 	cut     net.Buffers // what is missing of the frame that an aborted write left behind
+	due     time.Time   // the write deadline that was set last
 	broken  error       // the peer cannot be written to any more
 }
 
@@ -188,10 +192,7 @@ func (o *outlet) write(frames net.Buffers) (total int64, err error) {
 		if !o.setDeadline() {
 			return total, os.ErrDeadlineExceeded
 		}
-		v.rest = v.all
-		n, err := v.rest.WriteTo(o.raw)
-		clear(v.all) // the pool must not hold on to the hub's frames
-		v.rest = nil
+		n, err := v.writeTo(o.raw)
 		total += n
 		if err != nil {
 			return total, err
@@ -200,14 +201,35 @@ func (o *outlet) write(frames net.Buffers) (total int64, err error) {
 	return total, nil
 }
 
-// setDeadline gives the next chunk its time, unless shut has taken it away.
+// writeTo writes what was gathered and lets it go: the pool must not hold on to
+// the hub's frames. One buffer, the usual case, is cheaper without writev.
+func (v *vector) writeTo(raw net.Conn) (n int64, err error) {
+	if len(v.all) == 1 {
+		var written int
+		written, err = raw.Write(v.all[0])
+		n = int64(written)
+	} else {
+		v.rest = v.all
+		n, err = v.rest.WriteTo(raw)
+		v.rest = nil
+	}
+	clear(v.all)
+	return n, err
+}
+
+// setDeadline gives the next chunk its time, unless shut has taken it away. A
+// deadline that was set less than renewAfter ago is left as it is: setting one
+// costs as much as a tenth of a small write.
 func (o *outlet) setDeadline() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closing {
 		return false
 	}
-	_ = o.raw.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if due := time.Now().Add(writeTimeout); due.Sub(o.due) > renewAfter {
+		o.due = due
+		_ = o.raw.SetWriteDeadline(due)
+	}
 	return true
 }
 
