@@ -31,6 +31,7 @@ type follower struct {
 	seen      int      // messages of the client that were looked at
 	kinds     []string // "initial snapshot", "online deltas", …
 	fragments int
+	resyncing bool // what is not the recovery does not count
 	wrong     []string
 }
 
@@ -47,7 +48,7 @@ func newState(topic string) conversation.State {
 // follow subscribes a client to a topic and waits for the ack.
 func follow(t *testing.T, c *hubtest.Client, topic string) *follower {
 	t.Helper()
-	f := &follower{t: t, client: c, topic: topic, state: newState(topic)}
+	f := &follower{t: t, client: c, topic: topic, state: newState(topic), seen: c.Received()}
 	f.subscribe("")
 	return f
 }
@@ -73,6 +74,15 @@ func (f *follower) resume(c *hubtest.Client, more string) {
 	f.t.Helper()
 	f.client, f.seen = c, 0
 	f.subscribe(more)
+}
+
+// resync asks for a recovery from base, "null" or where the follower is. What
+// was on its way then is passed over, as by every client.
+func (f *follower) resync(base string) {
+	f.t.Helper()
+	f.resyncing = true
+	f.client.MustCall("v4/conversation/resync", fmt.Sprintf(`{"topic":%q,"subscriptionId":%q,"base":%s}`, f.topic, f.id, base))
+	f.catchUp()
 }
 
 // catchUp takes what the client was sent since.
@@ -121,6 +131,10 @@ func (f *follower) frame(m hubtest.Message) {
 	if frame == nil {
 		return
 	}
+	if f.resyncing && frame.DeliveryKind != conversation.Recovery {
+		return
+	}
+	f.resyncing = false
 	kind := " deltas"
 	if frame.Kind == conversation.Snapshot {
 		kind = " snapshot"
