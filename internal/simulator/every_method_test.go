@@ -62,6 +62,7 @@ func TestEveryMethodAnswers(t *testing.T) {
 			"v4/conversation/subscribe":              `{` + topic + `,"clientMode":"web-remote-replayable"}`,
 			"v4/conversation/unsubscribe":            `{` + owned + `}`,
 			"v4/conversation/usage":                  `{` + sess + `}`,
+			"v4/usage/stats":                         `{"range":"7d"}`,
 		}
 		for name, fault := range map[string]string{"v4/attachment/read": "previewRefNotAuthorized",
 			"v4/conversation/attachmentRead": "shareReadNotAuthorized", "v4/conversation/attachmentStat": "shareStatNotAuthorized"} {

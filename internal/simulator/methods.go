@@ -97,6 +97,7 @@ func init() { // in init, because handlers start goroutines that come back to th
 		"v4/attachment/commit":                 v4Method(uploadShape, (*server).commitUpload),
 		"v4/attachment/abort":                  v4Method(uploadShape, (*server).abortUpload),
 		"v4/attachment/read":                   v4Method(readUploadShape, (*server).readUpload),
+		"v4/usage/stats":                       v4Method(statsShape, (*server).usageStats),
 		"v4/commands/query":                    v4Method(commandsQueryShape, (*server).answerCommandsQuery),
 
 		"provider/updateAccountConfig":   method(accountConfigShape, (*server).updateAccountConfig),
