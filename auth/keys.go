@@ -40,6 +40,8 @@ type keyring struct {
 	kid    string
 	sign   ed25519.PrivateKey
 	verify map[string]ed25519.PublicKey
+
+	verified *verified // tokens that these keys were seen to have signed
 }
 
 // LoadKeys reads the keys of a data dir and makes them, and the folder, on first start. Anything other users could
@@ -80,7 +82,7 @@ func (k *Keys) issuer() string { return "zcode-hub:" + k.instance }
 func newKeyring(sign ed25519.PrivateKey) *keyring {
 	public := sign.Public().(ed25519.PublicKey)
 	kid := keyID(public)
-	return &keyring{kid: kid, sign: sign, verify: map[string]ed25519.PublicKey{kid: public}}
+	return &keyring{kid: kid, sign: sign, verify: map[string]ed25519.PublicKey{kid: public}, verified: newVerified()}
 }
 
 func keyID(public ed25519.PublicKey) string {
