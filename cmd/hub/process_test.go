@@ -54,14 +54,27 @@ func hubCommand(args ...string) *exec.Cmd {
 // simulated is an --app-server that is this program too.
 func simulated() string { return fmt.Sprintf("'%s' simulate --speed 0 --seed 1", os.Args[0]) }
 
-// startHub starts a hub and returns when it says READY.
-func startHub(t *testing.T, environ []string, args ...string) *hubProcess {
+// shortDir is shorter than t.TempDir(): a socket path holds 103 bytes.
+func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hub-test-") // shorter than t.TempDir(): a socket path holds 103 bytes
+	dir, err := os.MkdirTemp("", "hub-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// startHub starts a hub and returns when it says READY.
+func startHub(t *testing.T, environ []string, args ...string) *hubProcess {
+	t.Helper()
+	return startHubIn(t, shortDir(t), environ, args...)
+}
+
+// startHubIn is startHub in a folder in which one may have run before.
+func startHubIn(t *testing.T, dir string, environ []string, args ...string) *hubProcess {
+	t.Helper()
+	_ = os.Remove(filepath.Join(dir, "notify"))
 	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
