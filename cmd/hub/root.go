@@ -36,6 +36,7 @@ Every setting is a flag, a HUB_… variable and a key in the configuration file,
 		newKeysCommand(a),
 		newAuditCommand(a),
 		newStatusCommand(a),
+		newDoctorCommand(a),
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)
