@@ -15,6 +15,10 @@ const (
 	// writeBytes is how much the writer gathers before it writes. It bounds
 	// what a frozen client pins; larger writes cost no less per byte.
 	writeBytes = 256 << 10
+	// serveBytes is the most that is written without a goroutine of the client's
+	// own: what an ordinary publication brings, and little beside a socket's
+	// buffer.
+	serveBytes = 16 << 10
 )
 
 // ErrClosed is returned for messages to an outbox that has been closed.
@@ -28,6 +32,9 @@ type OutboxOptions struct {
 	// Write writes ready frames in order, all or an error. It may block until
 	// its own deadline. An error ends the outbox.
 	Write func(net.Buffers) error
+	// Room tells that a write of so many bytes will not have to wait; may be
+	// nil. Small rounds are then written by a goroutine that serves many.
+	Room func(bytes int) bool
 	// Overflow is called once, when the private queue is over its bound; the
 	// outbox takes nothing after it. It must not block.
 	Overflow func()
@@ -192,11 +199,49 @@ func (o *Outbox) push(items ...item) error {
 	return nil
 }
 
-// kick tells the outbox that a lane has something new.
-func (o *Outbox) kick() {
+// serve brings out what is due: on the calling goroutine if that is little and
+// the client surely takes it without being waited for, else on one of its own.
+func (o *Outbox) serve() {
 	o.mu.Lock()
-	o.startLocked()
+	if o.closed || o.state != writerIdle {
+		o.startLocked() // who runs already looks once more
+		o.mu.Unlock()
+		return
+	}
+	o.state = writerAgain // the outbox's writer is now this goroutine
+	little := o.dueLocked() <= serveBytes
 	o.mu.Unlock()
+	if !little || o.opts.Room == nil || !o.opts.Room(serveBytes) {
+		go o.w.run()
+		return
+	}
+	o.w.round()
+	if !o.end() {
+		go o.w.run()
+	}
+}
+
+// dueLocked is how many bytes wait, about. Called by the writer.
+func (o *Outbox) dueLocked() (n int64) {
+	n = o.queued
+	for _, sub := range o.subs {
+		if l := sub.lane; l != nil {
+			n += int64(l.published.Load().abs - sub.cursor.abs)
+		}
+	}
+	return n
+}
+
+// end ends the writer if there is nothing more to do.
+func (o *Outbox) end() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed && (o.state == writerAgain || len(o.queue) > 0) {
+		return false
+	}
+	o.state = writerIdle
+	o.idle.Broadcast()
+	return true
 }
 
 func (o *Outbox) startLocked() {
@@ -209,15 +254,10 @@ func (o *Outbox) startLocked() {
 	o.state = writerAgain
 }
 
-// next gives the writer its next round of work, or ends it.
-func (o *Outbox) next() (queue []item, subs []*Subscription, ok bool) {
+// next gives the writer its next round of work.
+func (o *Outbox) next() (queue []item, subs []*Subscription) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || (o.state == writerBusy && len(o.queue) == 0) {
-		o.state = writerIdle
-		o.idle.Broadcast()
-		return nil, nil, false
-	}
 	o.state = writerBusy
 	queue, o.queue = o.queue, nil
 	// What is due now is fixed while the queue is locked: a private message
@@ -234,9 +274,9 @@ func (o *Outbox) next() (queue []item, subs []*Subscription, ok bool) {
 		}
 	}
 	if o.paused {
-		return queue, nil, true
+		return queue, nil
 	}
-	return queue, o.subs, true
+	return queue, o.subs
 }
 
 func (o *Outbox) written(private int64) {

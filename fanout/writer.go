@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A writer brings out what its outbox holds. It runs as a goroutine of its own
-// from the first piece of work until there is none left.
+// A writer brings out what its outbox holds. One goroutine at a time is it: one
+// that serves many for what is quickly done, else one of its own until there is
+// nothing left to do.
 type writer struct {
 	outbox *Outbox
 
@@ -19,26 +20,29 @@ type writer struct {
 	failed  bool
 }
 
+// run goes on until there is nothing to do.
 func (w *writer) run() {
-	for {
-		queue, subs, ok := w.outbox.next()
-		if !ok {
-			return
-		}
-		for _, it := range queue {
-			for _, m := range it.marks {
-				w.lane(m.sub, m)
-			}
-			w.add(it.frame, 1, len(it.frame))
-			if it.seat != nil {
-				it.seat.sub.sit(*it.seat)
-			}
-		}
-		for _, sub := range subs {
-			w.lane(sub, Mark{})
-		}
-		w.flush()
+	for !w.outbox.end() {
+		w.round()
 	}
+}
+
+// round brings out what is due now.
+func (w *writer) round() {
+	queue, subs := w.outbox.next()
+	for _, it := range queue {
+		for _, m := range it.marks {
+			w.lane(m.sub, m)
+		}
+		w.add(it.frame, 1, len(it.frame))
+		if it.seat != nil {
+			it.seat.sub.sit(*it.seat)
+		}
+	}
+	for _, sub := range subs {
+		w.lane(sub, Mark{})
+	}
+	w.flush()
 }
 
 // sit places the subscription.

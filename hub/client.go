@@ -29,6 +29,10 @@ type Sink interface {
 	CloseSoon(code int, reason string)
 }
 
+// A Roomy sink can tell that a write of so many bytes will not have to wait for
+// the client.
+type Roomy interface{ Room(bytes int) bool }
+
 // An Extender is a Sink that ends with its credential; a newer token moves the
 // end.
 type Extender interface{ ExtendUntil(time.Time) }
@@ -72,8 +76,13 @@ func (h *Hub) Attach(info ClientInfo, sink Sink) (*Client, error) {
 		rate: rate.NewLimiter(rate.Limit(h.opts.RateLimit), h.opts.RateBurst), subs: map[string]*fanout.Subscription{}, places: map[string]*topicPlace{}}
 	c.principal.Store(info.Principal)
 	delivered := h.metrics.delivered(info.Profile)
+	var room func(int) bool
+	if roomy, ok := sink.(Roomy); ok {
+		room = roomy.Room
+	}
 	c.outbox = fanout.NewOutbox(fanout.OutboxOptions{
 		Write:     sink.WriteFrames,
+		Room:      room,
 		Overflow:  func() { h.metrics.overflows.Inc(); sink.CloseSoon(closeTooSlow, "too slow: resume with your cursor") },
 		Lagged:    c.lagged,
 		Delivered: delivered,

@@ -35,6 +35,7 @@ type conn struct {
 	server *Server
 	raw    net.Conn
 	out    *outlet
+	room   room // owned by whoever calls WriteFrames
 	ws     *websocket.Conn
 	client Client
 	holder *auth.Principal // as of the handshake
@@ -64,7 +65,7 @@ func newConn(s *Server) *conn {
 // open takes the connection over from the HTTP server.
 func (c *conn) open(raw net.Conn) {
 	limitSendBuffer(raw)
-	c.raw, c.out = raw, newOutlet(raw)
+	c.raw, c.out, c.room = raw, newOutlet(raw), newRoom(raw)
 }
 
 // startTimers comes before the hub may use the connection; end stops them.
