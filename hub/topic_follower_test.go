@@ -267,3 +267,11 @@ func appended(row string) string { return `{"op":"row.appended","row":` + row + 
 func piece(id int, path, text string) string {
 	return fmt.Sprintf(`{"op":"row.delta","rowId":%d,"path":%q,"append":%q}`, id, path, text)
 }
+
+// control is the phase that a conversation is in.
+func (f *follower) control() string {
+	p, _ := f.state.(*conversation.Projection)
+	raw, _ := wire.Get(p.Member("control"), "phase")
+	phase, _ := wire.StringValue(raw)
+	return phase
+}
