@@ -21,7 +21,10 @@ func scriptedTopic(t *testing.T, options ...func(*hub.Options)) (*hubtest.Hub, *
 // of reconnects puts nothing on the pipe.
 func TestOneSubscribeUpstreamForAllClients(t *testing.T) {
 	h, _, u := scriptedTopic(t)
-	const clients = 50
+	clients := 1000
+	if hubtest.Race || testing.Short() {
+		clients = 50 // the race detector looks at every byte of every client
+	}
 	var followers []*follower
 	for i := range clients {
 		followers = append(followers, follow(t, h.Connect(fmt.Sprint("client", i), hubtest.As{Profile: profileOf(i)}), conversationOne))
