@@ -153,6 +153,15 @@ func (a *Audit) openCurrent() error {
 
 // Append records an event. Without error, and mostly also with one, it is in the file when this returns.
 func (a *Audit) Append(e AuditEvent, now time.Time) error {
+	if err := a.AppendMore(e, now); err != nil {
+		return err
+	}
+	return a.Seal()
+}
+
+// AppendMore is Append for one of several events: the head, whose replacement costs ten times the line itself, is
+// written by the Seal that follows the last of them. Until then the file knows more than the head, as after a crash.
+func (a *Audit) AppendMore(e AuditEvent, now time.Time) error {
 	e = e.bounded()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,7 +190,20 @@ func (a *Audit) Append(e AuditEvent, now time.Time) error {
 	}
 	a.size += int64(len(line))
 	a.ends.LastSeq, a.ends.LastHash = entry.Seq, hash
-	if err := errors.Join(rotated, writeEnds(a.dir, a.ends)); err != nil {
+	if rotated != nil {
+		return fmt.Errorf("audit: %w", rotated)
+	}
+	return nil
+}
+
+// Seal writes the head, which knows where the chain ends.
+func (a *Audit) Seal() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file == nil {
+		return errors.New("audit: closed")
+	}
+	if err := writeEnds(a.dir, a.ends); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	return nil

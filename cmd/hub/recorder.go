@@ -91,23 +91,35 @@ func (r *recorder) close() {
 
 func (r *recorder) run() {
 	defer close(r.ended)
+	unsealed := false // written since the audit's head was
 	for next := range r.queue {
 		if next.seen {
 			if err := r.devices.Seen(next.event.Device, next.addr, next.userAgent, next.at); err != nil {
 				r.log.Warn("a sighting was not written", "device", next.event.Device, "error", err)
 			}
-			continue
+		} else {
+			r.record(next)
+			unsealed = true
 		}
-		if next.missing > 0 {
-			r.log.Error("audit events were dropped: the disk did not keep up", "events", next.missing)
-			r.write(auth.AuditEvent{Event: "audit.dropped", Detail: map[string]string{"events": strconv.FormatInt(next.missing, 10)}}, next.at)
+		if unsealed && len(r.queue) == 0 {
+			unsealed = false
+			if err := r.audit.Seal(); err != nil {
+				r.log.Error("the head of the audit was not written", "error", err)
+			}
 		}
-		r.write(next.event, next.at)
 	}
 }
 
+func (r *recorder) record(next record) {
+	if next.missing > 0 {
+		r.log.Error("audit events were dropped: the disk did not keep up", "events", next.missing)
+		r.write(auth.AuditEvent{Event: "audit.dropped", Detail: map[string]string{"events": strconv.FormatInt(next.missing, 10)}}, next.at)
+	}
+	r.write(next.event, next.at)
+}
+
 func (r *recorder) write(e auth.AuditEvent, at time.Time) {
-	if err := r.audit.Append(e, at); err != nil {
+	if err := r.audit.AppendMore(e, at); err != nil {
 		r.log.Error("an audit event was not written", "event", e.Event, "error", err)
 	}
 }
