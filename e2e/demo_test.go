@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -48,6 +49,7 @@ func buildAndRun(m *testing.M) int {
 type demo struct {
 	t      *testing.T
 	cmd    *exec.Cmd
+	data   string // its data dir
 	stderr bytes.Buffer
 	url    string // as it listens or, with --public-url, as it is reached
 	desk   string // link that signs a browser in as "desk", an admin
@@ -58,7 +60,13 @@ var printedLink = regexp.MustCompile(`(link|phone) +((http://\S+)/#pair=\S+)`)
 
 func startDemo(t *testing.T, args ...string) *demo {
 	t.Helper()
-	d := &demo{t: t, cmd: exec.Command(program, append([]string{"demo", "--listen", "127.0.0.1:0"}, args...)...)}
+	data, err := os.MkdirTemp("", "hub-e2e-data-") // short: a socket path holds 103 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(data) })
+	// The log says all it can, so that stop can see what it does not say.
+	d := &demo{t: t, data: data, cmd: exec.Command(program, append([]string{"demo", "--listen", "127.0.0.1:0", "--data-dir", data, "--log-level", "debug"}, args...)...)}
 	d.cmd.Stderr = &d.stderr
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -97,7 +105,43 @@ func (d *demo) stop() {
 	if err := d.cmd.Wait(); err != nil {
 		d.t.Errorf("hub demo ended with %v", err)
 	}
+	d.wantNoSecrets()
 	if d.t.Failed() {
 		d.t.Logf("standard error of the hub:\n%s", d.stderr.String())
 	}
+}
+
+// secrets are what the hub mints: tokens, refresh secrets, and in a link a pairing code.
+var secrets = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+|hub-refresh\.[\w-]+|(?:pair|token|ticket)=[\w-]+`)
+
+// wantNoSecrets looks through all that a run put out for what it minted.
+func (d *demo) wantNoSecrets() {
+	output := map[string]string{"the log": d.stderr.String()}
+	for _, file := range []string{"audit/audit.jsonl", "audit/head.json"} {
+		content, err := os.ReadFile(filepath.Join(d.data, file))
+		if err != nil {
+			d.t.Errorf("%s: %v", file, err)
+		}
+		output[file] = string(content)
+	}
+	for where, text := range output {
+		if found := secrets.FindString(text); found != "" {
+			d.t.Errorf("%s holds a secret: %.12s…", where, found)
+		}
+		for _, link := range []string{d.desk, d.phone} {
+			if _, code, ok := strings.Cut(link, "="); !ok || strings.Contains(text, code) {
+				d.t.Errorf("%s holds a pairing code, or there is none in %s", where, link)
+			}
+		}
+	}
+}
+
+// hub runs another command of the hub on the demo's data dir.
+func (d *demo) hub(args ...string) string {
+	d.t.Helper()
+	out, err := exec.Command(program, append(args, "--data-dir", d.data)...).CombinedOutput()
+	if err != nil {
+		d.t.Fatalf("hub %q: %v\n%s", args, err, out)
+	}
+	return string(out)
 }
