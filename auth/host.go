@@ -35,7 +35,7 @@ func parseHost(s string) (host, error) {
 		if !closed || err != nil || !addr.Is6() || addr.Zone() != "" || rest != "" && rest[0] != ':' {
 			return bad()
 		}
-		h.addr, name = addr.Unmap(), ""
+		h.addr = addr.Unmap()
 		if rest != "" {
 			h.port = rest[1:]
 			if !isPort(h.port) {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -48,7 +49,7 @@ func parseSubscribe(r *request) (*subscribeCall, string) {
 	var epoch string
 	hasEpoch := false
 	for m := range wire.Members(r.params) {
-		ok := true
+		var ok bool
 		switch key := string(m.Key); key {
 		case "sessionId":
 			ok = r.sessionID != ""
@@ -127,7 +128,8 @@ func (c *Client) attach(s *session.Session, call *subscribeCall, snapshot []byte
 	delivery := c.delivery()
 	a := s.Stream.Attach(sub, delivery, call.cursor)
 	c.hub.metrics.replay(call.asked, a.Resumed)
-	if c.outbox.Seat(resultFrame(call.id, subscribeResult(s.ID, delivery, a, snapshot)), a.Seat) == fanout.ErrStale {
+	err := c.outbox.Seat(resultFrame(call.id, subscribeResult(s.ID, delivery, a, snapshot)), a.Seat)
+	if errors.Is(err, fanout.ErrStale) {
 		c.attachOrWait(s, call) // the session was loaded anew meanwhile
 		return true
 	}

@@ -37,7 +37,7 @@ func (m Message) String() string {
 	return string(m.Text)
 }
 
-// Text returns a string in the message by its path: "params", "toolName".
+// Path returns a string in the message by its path: "params", "toolName".
 func (m Message) Path(keys ...string) string {
 	raw, ok := wire.Path(m.Text, keys...)
 	if !ok {

@@ -145,7 +145,7 @@ func (p *parser) member(key, line []byte, i int) int {
 	case "trace":
 		bit = sawTrace
 	}
-	end := invalid
+	var end int
 	if bit == sawParams && i < len(line) && line[i] == '{' {
 		end = p.e.scanParams(line, i)
 	} else {

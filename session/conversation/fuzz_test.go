@@ -41,7 +41,7 @@ func FuzzAssembler(f *testing.F) {
 // FuzzProjection applies payloads to a state. Whatever comes, it must not panic,
 // and the snapshot stays JSON, at the state before if the frame was refused.
 func FuzzProjection(f *testing.F) {
-	f.Add([]byte(deltasFrame(0, 0, appended(5), piece(5, "text", "x"), patched(`"a":1`), upserted(5, ""), `{"op":"row.removed","fromRowId":3}`).Payload), []byte(`{"kind":"deltas","deltas":[]}`))
+	f.Add(deltasFrame(0, 0, appended(5), piece(5, "text", "x"), patched(`"a":1`), upserted(5, ""), `{"op":"row.removed","fromRowId":3}`).Payload, []byte(`{"kind":"deltas","deltas":[]}`))
 	f.Add(snapshotFrame(1, 3, 9).Payload, deltasFrame(0, 0, piece(9, "text", `\ud83d`)).Payload)
 	f.Add([]byte(`{"kind":"snapshot","snapshot":{"logEpoch":"e","sessions":[],"config":{},"rows":{"window":[{"rowId":1,"kind":"toolCall","output":{}}]}}}`), deltasFrame(0, 0, piece(1, "output.text", "x"), piece(1, "inputText", `"`)).Payload)
 	f.Fuzz(func(t *testing.T, one, two []byte) {
