@@ -147,7 +147,7 @@ func productFiles(t *testing.T, packages ...string) []string {
 }
 
 func TestMetricsDocNamesEveryMetric(t *testing.T) {
-	code := namesIn(t, regexp.MustCompile(`"(hub_[a-z_]+)"`), productFiles(t, "hub", "web", "fanout", "session", "auth")...)
+	code := namesIn(t, regexp.MustCompile(`"(hub_[a-z_]+)"`), productFiles(t, "hub", "web", "fanout", "session", "auth", "cmd/hub")...)
 	doc := namesIn(t, regexp.MustCompile("\\| `(hub_[a-z_]+)` \\|"), filepath.Join("..", "..", "docs", "metrics.md"))
 	wantSame(t, "metric", code, doc)
 }
@@ -176,6 +176,23 @@ func TestDecisionsNameEveryDependency(t *testing.T) {
 		// The parts of koanf are modules of their own but one decision.
 		if name := strings.TrimPrefix(module, "github.com/knadh/koanf/"); !strings.Contains(string(decisions), "`"+name+"`") && !strings.Contains(string(decisions), "`"+module+"`") {
 			t.Errorf("go.mod requires %s, and docs/decisions.md does not say why", module)
+		}
+	}
+}
+
+func TestSecurityDocNamesTestsThatExist(t *testing.T) {
+	var tests []string
+	for _, pattern := range []string{"*/*_test.go", "*/*/*_test.go"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests = append(tests, found...)
+	}
+	exist := namesIn(t, regexp.MustCompile(`(?m)^func (Test\w+)`), tests...)
+	for name := range namesIn(t, regexp.MustCompile("`(Test\\w+)`"), filepath.Join("..", "..", "docs", "security.md")) {
+		if !exist[name] {
+			t.Errorf("docs/security.md names %s, and there is no such test", name)
 		}
 	}
 }
