@@ -22,7 +22,7 @@ func goldenSeeds() int {
 		return n
 	}
 	if hubtest.Race || testing.Short() {
-		return 16
+		return 12
 	}
 	return 40
 }

@@ -349,11 +349,10 @@ func TestTopicLingers(t *testing.T) {
 	f := follow(t, h.Connect("phone", hubtest.As{}), conversationOne)
 	u.p.Print(u.next(appended(textRow(1, "a"))))
 	f.wantSeq(1)
-	left := time.Now()
 	for i := range 4 { // away and back, for longer than the linger in all
 		f.client.Leave()
 		u.p.Print(u.next(piece(1, "text", "b")))
-		left = time.Now()
+		left := time.Now()
 		time.Sleep(linger / 2)
 		f.resume(h.Connect(fmt.Sprint("phone", i), hubtest.As{Profile: profileOf(i)}), f.base())
 		if away := time.Since(left); f.mode != "resume" && away < linger {
@@ -365,7 +364,7 @@ func TestTopicLingers(t *testing.T) {
 	if n := u.p.Count("v4/conversation/unsubscribe") + u.p.Count("v4/conversation/subscribe"); n != 1 {
 		t.Errorf("%d subscribes and unsubscribes upstream, want one", n)
 	}
-	left = time.Now()
+	left := time.Now()
 	f.client.MustCall("v4/conversation/unsubscribe", fmt.Sprintf(`{"topic":"conversation/s1","subscriptionId":%q}`, f.id))
 	l := u.p.WantRequest("v4/conversation/unsubscribe", 1)
 	if after := time.Since(left); after < linger {
@@ -423,9 +422,9 @@ func TestLagLadderOnATopic(t *testing.T) {
 			before := len(u.p.Lines())
 			frozen.client.Freeze()
 			big := strings.Repeat("y", 16<<10)
-			for range 20 {
+			for range 11 {
 				var lines []string
-				for range 60 { // 19 MiB in all, as rows that replace each other
+				for range 60 { // 10 MiB in all, as rows that replace each other
 					lines = append(lines, u.next(appended(textRow(u.seq+1, big)), `{"op":"row.removed","fromRowId":`+fmt.Sprint(u.seq+1)+`}`))
 				}
 				u.p.Print(lines...)
