@@ -53,6 +53,28 @@ func TestRevokedPageSaysSoAndStaysOut(t *testing.T) {
 	}
 }
 
+func TestAdminPairsAndRevokesOnThePage(t *testing.T) {
+	d := startDemo(t)
+	desk := openPage(t, "desk", d.desk)
+	desk.wantConnected()
+	desk.do("open the devices", chromedp.Click("#devices summary", chromedp.NodeVisible), chromedp.SetValue("#pair-name", "tablet"), chromedp.SetValue("#pair-role", "approver"))
+	desk.press("pair", "Pair a device")
+	desk.wantTrue("the QR code is drawn", `document.querySelector("#pairing svg path[fill='#000']")?.getBBox().width > 20`)
+	link := desk.text("#pairing code")
+	if !strings.HasPrefix(link, d.url+"/#pair=") {
+		t.Fatalf("link %q", link)
+	}
+	tablet := openPage(t, "tablet", link)
+	tablet.wantConnected()
+	tablet.wantTrue("an approver sees no devices", `document.getElementById("devices").hidden`)
+	desk.evaluate(`(window.confirm = () => true, "")`)
+	desk.do("list again", chromedp.Click("#devices summary"), chromedp.Click("#devices summary"))
+	desk.wantText("#device-list li", "tablet")
+	desk.do("revoke", chromedp.Click(`//li[starts-with(normalize-space(.), "tablet")]//button[text()="Revoke"]`))
+	tablet.wantText("#notice", "This device was revoked")
+	desk.wantTrue("the device is gone from the list", `!document.getElementById("device-list").innerText.includes("tablet")`)
+}
+
 func TestPageWhoseTokenRanOutRenewsItself(t *testing.T) {
 	d := startDemo(t)
 	p := openPage(t, "desk", d.desk)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	qr "github.com/piglig/go-qr"
 
 	"zcodehub/auth"
 )
@@ -32,11 +33,33 @@ func (s *Server) openPairing(w http.ResponseWriter, r *http.Request, by *auth.Pr
 	s.log.Info("pairing opened", "pairing", pairing.ID, "role", pairing.Role, "by", by.Name)
 	s.audit(auth.AuditEvent{Event: "pairing.opened", Name: by.Name, Device: by.Device, Addr: s.remoteAddr(r),
 		Detail: map[string]string{"pairing": pairing.ID, "role": string(pairing.Role), "for": pairing.Name}})
+	link := s.baseURL(r) + "/#pair=" + code
 	writeJSON(w, http.StatusOK, struct {
 		auth.Pairing
-		Code string `json:"code"`
-		Link string `json:"link"`
-	}{pairing, code, s.baseURL(r) + "/#pair=" + code})
+		Code string   `json:"code"`
+		Link string   `json:"link"`
+		QR   []string `json:"qr"`
+	}{pairing, code, link, qrRows(link)})
+}
+
+// qrRows is a QR code as rows of 0 and 1, for the page to draw; none if the link is too long for one.
+func qrRows(link string) []string {
+	code, err := qr.EncodeText(link, qr.Medium)
+	if err != nil {
+		return []string{}
+	}
+	rows := make([]string, code.Size())
+	for y := range rows {
+		row := make([]byte, code.Size())
+		for x := range row {
+			row[x] = '0'
+			if code.Module(x, y) {
+				row[x] = '1'
+			}
+		}
+		rows[y] = string(row)
+	}
+	return rows
 }
 
 // baseURL is where the new device will find the hub: the public URL, else the address by which the admin came, else a

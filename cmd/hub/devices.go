@@ -78,7 +78,7 @@ func printDevices(w io.Writer, devices []auth.Device, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "NAME\tID\tROLE\tLIMITED TO\tLAST SEEN\tFROM\tENDS")
 	for _, dev := range devices {
-		seen, from, ends := "never", dev.LastAddr, "in "+age(dev.ExpiresAt, now)
+		seen, from, ends := "never", dev.LastAddr, "in "+remaining(dev.ExpiresAt.Sub(now))
 		if !dev.LastSeen.IsZero() {
 			seen = age(now, dev.LastSeen) + " ago"
 		}
@@ -92,6 +92,15 @@ func printDevices(w io.Writer, devices []auth.Device, now time.Time) error {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", dev.Name, dev.ID, dev.Role, limits, seen, from, ends)
 	}
 	return t.Flush()
+}
+
+// remaining is a duration as people say it: days from two on.
+func remaining(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= 2*day {
+		return fmt.Sprintf("%d days", (d+day/2)/day)
+	}
+	return shortDuration(d.Round(time.Second))
 }
 
 func newDevicesRevokeCommand(a *app) *cobra.Command {

@@ -3,6 +3,7 @@
 import { Connection, pair, renew, signIn, signOut, signedIn } from "./connection.js";
 import { Transcript, element } from "./transcript.js";
 import { Cards } from "./cards.js";
+import { Devices } from "./devices.js";
 
 const $ = (id) => document.getElementById(id);
 const sessions = new Map(); // sessionId -> SessionInfo
@@ -20,6 +21,8 @@ const connection = new Connection({
 });
 const transcript = new Transcript($("log"), showSession);
 const cards = new Cards($("cards"), (id, result) => connection.answer(id, result), (id) => sessions.get(id)?.title || id || "a session");
+
+const devices = new Devices(attempt);
 
 function notice(text) {
   $("notice").textContent = text || "";
@@ -90,6 +93,7 @@ $("sign-in").addEventListener("submit", (e) => {
 
 // leave forgets what was on the screen: somebody else may sign in next.
 function leave() {
+  devices.allow(false);
   current = null;
   transcript.reset();
   cards.clear();
@@ -109,6 +113,7 @@ async function hello(params) {
   $("sign-in").hidden = true;
   $("main").hidden = $("sign-out").hidden = false;
   $("create").hidden = $("send").hidden = !may("control");
+  devices.allow(may("admin"));
   notice("");
   appServer(params.appServer);
   refreshButtons();
