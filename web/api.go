@@ -76,7 +76,17 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, describe(p))
 }
 
+// logout takes the cookies back. A paired device has its secrets nowhere else, so it ends: a copy of them is worth
+// nothing then.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	if p, no := s.principal(r); no == nil && !p.Local {
+		now := time.Now()
+		if dev, found := s.devices.Find(p.Device, now); found && dev.Kind == auth.KindPaired {
+			if _, err := s.devices.Revoke(dev.ID, "signed out", now); err != nil {
+				s.log.Error("signing out", "error", err)
+			}
+		}
+	}
 	s.edge.ClearCookie(w, r)
 	s.edge.ClearRefreshCookie(w, r)
 	w.WriteHeader(http.StatusNoContent)

@@ -188,6 +188,24 @@ func TestReusedRefreshSecretEndsTheDevice(t *testing.T) {
 	})
 }
 
+func TestSigningOutEndsAPairedDeviceAndNoOther(t *testing.T) {
+	bubble(t, func(t *testing.T, h *harness) {
+		phone := h.pairBearer(`{"role":"operator"}`)
+		byHand := h.token(auth.Grant{Name: "desk"})
+		for token, want := range map[string]int{phone.Token: http.StatusUnauthorized, byHand: http.StatusOK} {
+			if status, _, _ := h.request("POST", "/api/logout", bearer(token)); status != http.StatusNoContent {
+				t.Errorf("signing out answered %d", status)
+			}
+			if status, _, _ := h.request("POST", "/api/tickets", bearer(token)); status != want {
+				t.Errorf("after signing out the token got %d, want %d", status, want)
+			}
+		}
+		if status, _ := h.renew(phone.Refresh, ""); status != http.StatusUnauthorized {
+			t.Errorf("after signing out the refresh secret got %d", status)
+		}
+	})
+}
+
 func TestForeignPagesPairRenewAndRevokeNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, h *harness) {
 		code := h.openPairing(`{"role":"operator"}`)
