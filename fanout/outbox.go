@@ -285,11 +285,20 @@ func (o *Outbox) written(private int64) {
 	o.mu.Unlock()
 }
 
-// Idle tells that everything that was due has been written.
-func (o *Outbox) Idle() bool {
+// WaitIdle returns when everything that was due has been written, or at the
+// deadline.
+func (o *Outbox) WaitIdle(deadline time.Time) {
+	late := time.AfterFunc(time.Until(deadline), func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.idle.Broadcast()
+	})
+	defer late.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.state == writerIdle || o.closed
+	for o.state != writerIdle && !o.closed && time.Now().Before(deadline) {
+		o.idle.Wait()
+	}
 }
 
 // Pause holds back the lanes, not the private messages, until Resume: the

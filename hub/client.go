@@ -11,6 +11,7 @@ import (
 
 	"zcodehub/auth"
 	"zcodehub/fanout"
+	"zcodehub/internal/wire"
 	"zcodehub/session"
 )
 
@@ -203,7 +204,7 @@ func (c *Client) notify(method string, params any, s *session.Session) {
 
 // notification makes a ready frame.
 func notification(method string, params any) []byte {
-	return fanout.Frame(rawNotification(method, jsonOf(params)))
+	return fanout.Frame(wire.AppendNotification(nil, method, jsonOf(params)))
 }
 
 // jsonOf marshals what always can be: structs of the hub's own.

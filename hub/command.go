@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"time"
+
 	"zcodehub/auth"
 	"zcodehub/internal/wire"
 	"zcodehub/session"
@@ -68,7 +70,7 @@ func (c *Client) resolve(r *request) {
 		c.forward(r)
 		return
 	}
-	v := s.Ledger.Reserve(requestID, c.author(), c.who().Rights, answer, h.now())
+	v := s.Ledger.Reserve(requestID, c.author(), c.who().Rights, answer, time.Now())
 	h.metrics.answers.WithLabelValues(v.Status).Inc()
 	switch v.Status {
 	case session.Accepted:
@@ -111,7 +113,7 @@ func (c *Client) forwardResolve(r *request, s *session.Session, v session.Verdic
 		status, _ := member(reply.result, "status")
 		switch status {
 		case "accepted", "noop", "duplicate":
-			s.Ledger.Written(requestID, h.now())
+			s.Ledger.Written(requestID, time.Now())
 			h.awaitConfirmation(s, requestID)
 		default:
 			if in, open := s.Ledger.Release(requestID); open {

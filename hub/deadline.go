@@ -8,7 +8,7 @@ import (
 )
 
 // timekeeper runs functions when they are due: one goroutine and one timer for
-// all calls, held requests and unconfirmed decisions. The functions run one
+// all deadlines of the hub. The functions run one
 // after another and must not block.
 type timekeeper struct {
 	wake chan struct{} // one slot: the earliest deadline changed; never closed

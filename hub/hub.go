@@ -135,8 +135,6 @@ func New(o Options) (*Hub, error) {
 	return h, nil
 }
 
-func (h *Hub) now() time.Time { return time.Now() }
-
 // Ready tells whether the app-server answers, and its state.
 func (h *Hub) Ready() (ok bool, state string) {
 	status, _ := h.gate.snapshot()
@@ -191,12 +189,7 @@ func (h *Hub) Drain(reason string, retryAfter time.Duration) {
 	}
 	deadline := time.Now().Add(drainWait)
 	for _, c := range clients {
-		for !c.outbox.Idle() && time.Now().Before(deadline) {
-			time.Sleep(drainPoll)
-		}
+		c.outbox.WaitIdle(deadline)
 		c.sink.CloseSoon(closeGoingAway, reason)
 	}
 }
-
-// drainPoll is how often Drain looks; it ends a hub, so nobody minds.
-const drainPoll = 2 * time.Millisecond

@@ -54,7 +54,7 @@ func (h *Hub) announced(e *wire.Envelope, method string) {
 		return
 	}
 	s := h.sessions.Meet(string(e.SessionID))
-	in, first, result, err := s.Ledger.Announce(e.ID, method, e.Params, h.now())
+	in, first, result, err := s.Ledger.Announce(e.ID, method, e.Params, time.Now())
 	switch {
 	case err != nil:
 		h.log.Warn("a question of the agent was refused", "session", s.ID, "error", err)
@@ -205,7 +205,7 @@ func (c *Client) answer(id, result []byte, isError bool) {
 		c.acknowledge(text, "", session.Verdict{Status: session.Unknown, Reason: "no such interaction"}, nil)
 		return
 	}
-	v := s.Ledger.Answer(in.RequestID, c.author(), c.who().Rights, result, isError, h.now())
+	v := s.Ledger.Answer(in.RequestID, c.author(), c.who().Rights, result, isError, time.Now())
 	h.metrics.answers.WithLabelValues(v.Status).Inc()
 	if v.Status != session.Accepted {
 		c.acknowledge(text, in.RequestID, v, s)
@@ -230,7 +230,7 @@ func (h *Hub) decided(s *session.Session, v session.Verdict, taken func(bool)) {
 			taken(false)
 			return
 		}
-		for _, id := range s.Ledger.Written(in.RequestID, h.now()) {
+		for _, id := range s.Ledger.Written(in.RequestID, time.Now()) {
 			h.answerServer(wire.AppendResult(nil, id, v.Result))
 		}
 		h.awaitConfirmation(s, in.RequestID)
@@ -249,7 +249,7 @@ func (h *Hub) decided(s *session.Session, v session.Verdict, taken func(bool)) {
 // in time that it has it.
 func (h *Hub) awaitConfirmation(s *session.Session, requestID string) {
 	h.time.after(session.ConfirmWithin, func() {
-		if settlement, ok := s.Ledger.Expire(requestID, h.now()); ok {
+		if settlement, ok := s.Ledger.Expire(requestID, time.Now()); ok {
 			h.settled(s, []session.Settlement{settlement})
 		}
 	})

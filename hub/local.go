@@ -96,11 +96,11 @@ func (c *Client) presence(r *request) {
 
 // ping answers at once: a client's own look whether the hub still hears it.
 func (c *Client) ping(r *request) {
-	c.refuseNothing(r, jsonOf(map[string]int64{"serverTime": time.Now().UnixMilli()}))
+	c.replyAtOnce(r, jsonOf(map[string]int64{"serverTime": time.Now().UnixMilli()}))
 }
 
-// refuseNothing answers without waiting for what the client is still owed.
-func (c *Client) refuseNothing(r *request, result []byte) {
+// replyAtOnce answers without waiting for what the client is still owed.
+func (c *Client) replyAtOnce(r *request, result []byte) {
 	_ = c.outbox.Send(resultFrame(r.id, result))
 }
 
@@ -112,7 +112,7 @@ func (c *Client) refreshToken(r *request) {
 		c.refuse(r.id, refused)
 		return
 	}
-	next, err := c.hub.opts.Verify(token, c.hub.now())
+	next, err := c.hub.opts.Verify(token, time.Now())
 	if err == nil {
 		err = c.who().CheckSuccessor(next)
 	}
@@ -146,5 +146,5 @@ func (c *Client) flow(r *request) {
 		c.refuse(r.id, wire.ErrorObject{Code: codeInternal, Message: "state: Invalid option: expected one of \"saturated\"|\"drained\"|\"closed\""})
 		return
 	}
-	c.refuseNothing(r, []byte("{}"))
+	c.replyAtOnce(r, []byte("{}"))
 }

@@ -87,7 +87,7 @@ func init() {
 		"v4/conversation/attachmentRead":       view(scopeSession),
 		"v4/conversation/backgroundBashOutput": view(scopeSession),
 		"v4/usage/stats":                       view(scopeRefused),
-		"v4/commands/query":                    view(scopeSession), // each command's own session, see scopeAllows
+		"v4/commands/query":                    view(scopeSession), // each command's own session, see inScope
 		"v4/attachment/read":                   view(scopeSession),
 
 		// acting

@@ -45,8 +45,8 @@ type metrics struct {
 func newMetrics(h *Hub, registerer prometheus.Registerer, budget *fanout.Budget) *metrics {
 	f := factory{registerer}
 	m := &metrics{
-		clients:      f.gauges("hub_clients", "Connected clients.", "profile", "role"),
-		frames:       f.counters("hub_sent_frames_total", "WebSocket messages written to clients.", "profile"),
+		clients:      f.gauges("hub_clients", "Connected clients, by the profile they came with.", "profile", "role"),
+		frames:       f.counters("hub_sent_frames_total", "WebSocket messages written to clients, by the profile they came with.", "profile"),
 		bytes:        f.counters("hub_sent_bytes_total", "Bytes written to clients, frame headers included.", "profile"),
 		delay:        f.histograms("hub_fanout_delay_seconds", "Time from an app-server line to the end of the socket write that carries it.", prometheus.ExponentialBuckets(0.0001, 2, 18), "profile"),
 		lag:          f.counters("hub_lag_steps_total", "Steps taken for slow clients.", "action"),

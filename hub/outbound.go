@@ -60,7 +60,7 @@ func (c *Client) refuseFrame(e *wire.Envelope, err error) {
 
 // request checks a call and hands it to the hub or the app-server:
 //
-//	rights ─> scope ─> trusted members ─> local handler
+//	rights ─> trusted members ─> scope ─> local handler
 //	                                   └> forward: id swapped, call recorded
 func (c *Client) request(e *wire.Envelope) {
 	r := &request{id: e.ID, method: string(e.Method), params: e.Params, sessionID: string(e.SessionID)}
@@ -210,7 +210,7 @@ func (c *Client) sendReply(r *request, frame []byte) {
 
 // refuse answers a call with an error of the hub's own, at once.
 func (c *Client) refuse(id []byte, e wire.ErrorObject) {
-	_ = c.outbox.Send(fanout.Frame(wire.AppendError(nil, id, e)))
+	_ = c.outbox.Send(errorFrame(id, e))
 }
 
 // resultFrame builds a reply's frame with one copy of the result, which may be
@@ -223,10 +223,6 @@ func resultFrame(id, result []byte) []byte {
 	n := overhead + len(id) + len(result)
 	frame := fanout.AppendHeader(make([]byte, 0, n+fanout.MaxHeader), n)
 	return wire.AppendResult(frame, id, result)
-}
-
-func rawNotification(method string, params []byte) []byte {
-	return wire.AppendNotification(nil, method, params)
 }
 
 // has tells whether the client's rights include right.

@@ -2,7 +2,9 @@ package hub
 
 import (
 	"bytes"
+	"slices"
 	"strings"
+	"time"
 
 	"zcodehub/internal/wire"
 	"zcodehub/session"
@@ -58,7 +60,7 @@ func (c *Client) refuseScope(r *request) {
 // visible tells whether a session is within the client's scope.
 func (c *Client) visible(sessionID string, done func(bool)) {
 	p := c.who()
-	if len(p.Sessions) > 0 && !p.SeesSession(sessionID, firstOf(p.Workspaces)) {
+	if p.Sessions != nil && !slices.Contains(p.Sessions, sessionID) {
 		done(false) // not in the list, wherever it belongs
 		return
 	}
@@ -73,13 +75,6 @@ func (c *Client) visible(sessionID string, done func(bool)) {
 	c.hub.findPlace(sessionID, func(workspacePath string) {
 		done(workspacePath != "" && p.SeesSession(sessionID, workspacePath))
 	})
-}
-
-func firstOf(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
 }
 
 // findPlace asks the app-server in which workspace a session is; empty if it
@@ -208,7 +203,7 @@ func (c *Client) closedSession(r *request, result []byte) []byte {
 	if closed, _ := wire.Get(result, "closed"); string(closed) == "true" {
 		if s := c.hub.sessions.Get([]byte(r.sessionID)); s != nil {
 			s.Away()
-			c.hub.settled(s, s.Ledger.SettleAll(session.OutcomeSessionClosed, c.author(), c.hub.now()))
+			c.hub.settled(s, s.Ledger.SettleAll(session.OutcomeSessionClosed, c.author(), time.Now()))
 			c.hub.forgetIfUnused(s)
 		}
 	}

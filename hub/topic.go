@@ -122,7 +122,7 @@ func failAll(waiters []session.Waiter, err []byte) {
 
 // framed takes one physical frame of the app-server.
 func (h *Hub) framed(params []byte) {
-	now := h.now()
+	now := time.Now()
 	for _, fault := range h.topics.assembler.Expire(now) {
 		h.frameFault(fault)
 	}
@@ -193,7 +193,7 @@ func (h *Hub) confirmAnswered(t *session.Topic, requestIDs []string) {
 		return
 	}
 	for _, id := range requestIDs {
-		if st, ok := s.Ledger.Confirm(id, h.now()); ok {
+		if st, ok := s.Ledger.Confirm(id, time.Now()); ok {
 			h.settled(s, []session.Settlement{st})
 		}
 	}

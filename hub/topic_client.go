@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"zcodehub/fanout"
 	"zcodehub/internal/wire"
@@ -319,7 +320,7 @@ func (c *Client) openFiltered(r *request, p *topicPlace, kind string) error {
 		}
 		payload := conversation.FilterIndex(conversation.SnapshotPayload(snapshot), sees)
 		p.told, p.seq = true, seq
-		c.sendOwn(p, frames, kind, 0, seq, c.hub.now().UnixMilli(), payload)
+		c.sendOwn(p, frames, kind, 0, seq, time.Now().UnixMilli(), payload)
 	})
 }
 
