@@ -4,7 +4,8 @@
 //
 //	            ┌──────────────────────────── hub ───────────────────────────┐
 //	app-server  │  inbound ── updated ──> session.Session                    │   clients
-//	 (child)    │     │                     Stream ─ continuous lane ──┐     │
+//	 (child)    │     │         framed ──> session.Topic (V4)               │
+//	            │     │                     Stream ─ continuous lane ──┐     │
 //	  stdout ───┼─────┤                        └──── replayable lane ──┤     │
 //	            │     ├─ announced ──────>  Ledger ── show ──┐         ▼     │
 //	            │     └─ replied ── calls ── done ───────> Outbox ─ writer ──┼──> WebSocket
@@ -21,12 +22,14 @@
 //     needs; the payload stays the bytes that came (inbound.go).
 //  3. An update is appended to its session's fanout.Stream, encoded once for
 //     each lane; at the end of a read batch the stream is published and the
-//     outboxes of its followers are woken. Waking never blocks.
+//     outboxes of its followers are served. That never waits for a client. A V4
+//     frame is put together, folded into its topic's state and appended to the
+//     topic's stream in the same way (topic.go).
 //  4. A client's writer (fanout.Outbox) takes all that is due, lanes and private
 //     messages in order, and writes it at once.
-//  5. [Client.Handle] checks a frame: form, rate, rights (methods.go), scope
-//     (scope.go), trusted members; forward records the call under the hub's own
-//     id (outbound.go, calls.go).
+//  5. [Client.Handle] checks a frame: form, rate, rights (methods.go); trusted
+//     members are taken out; then comes its scope (scope.go); forward records the
+//     call under the hub's own id (outbound.go, calls.go).
 //  6. The gate sends it, or holds it while the app-server is not ready (gate.go).
 //     The child's stdin has its own queue and goroutine: stdin and stdout never
 //     wait for each other.
@@ -36,7 +39,8 @@
 //     announced id; when the agent confirms, all are told who settled it.
 //  9. Attaching is atomic: fanout.Stream.Attach registers the subscription and
 //     captures what was missed in one step; then what is open is shown again
-//     (subscribe.go).
+//     (subscribe.go). A topic's snapshot comes from its folded state, without
+//     asking the app-server (topic_client.go).
 //  10. Another epoch, an evicted number or a new app-server: an explicit verdict,
 //     then a snapshot that belongs to a stated number (residency.go).
 //
@@ -51,23 +55,31 @@
 //	child: stderr        child.Start    log and tail              stderr ended
 //	child: supervise     child.Start    the stop ladder           the other four ended
 //	connection           web            Client.Handle             the socket ended
-//	writer               fanout.Outbox  writes what is due        nothing is due (comes and goes)
+//	window               fanout.Stream  publishes, by a timer     at once
+//	sweep                fanout.Stream  serves up to 32 outboxes  they are served
+//	writer               fanout.Outbox  writes what is due        nothing is due
 //
-// The writer is the only goroutine that waits for a client, and there is one
-// for each client that has something due. Callbacks of calls run on the stdout
-// goroutine when the app-server answered, on any other when it did not.
+// A sweep serves clients whose sockets surely take what is due; the others get a
+// writer of their own, which is the only goroutine that ever waits for a client.
+// Both come and go, and an outbox waits for whoever serves it when it is closed.
+// Callbacks of calls run on the stdout goroutine when the app-server answered, on
+// any other when it did not.
 //
 // # Lock order
 //
-//	gate.mu ─> calls.mu, timekeeper.mu, the child's queue
-//	Hub.mu ─> gate.mu, Client.mu, timekeeper.mu
-//	Registry.mu ─> Session.mu ─> Ledger.mu
-//	Client.mu, Session.mu ─> Budget.mu ─> Stream.mu ─> lane.wakeMu ─> Outbox.mu
+//	topicPlace.opening ─> Hub.mu ─> gate.mu ─> calls.mu, timekeeper.mu, the child's queue
+//	Hub.mu ─> Client.mu ─> Registry.mu ─> Feed.mu ─> Ledger.mu
+//	Feed.mu ─> Budget.mu ─> Stream.mu ─> lane.wakeMu
+//	all of them ─> Outbox.mu
 //
-// No lock is held across I/O, a channel wait or a callback.
+// Feed.mu is the mutex of a session.Session and of a session.Topic. No lock is
+// held across I/O, a channel wait or a callback; only topicPlace.opening, which
+// orders the openings of one client's place, is held while a snapshot is cut.
 //
 // # What knows the app-server
 //
 // Method names and shapes stand in tables and small adapters: methods.go here,
-// and package session. fanout, auth, internal/child and internal/wire know none.
+// and package session. Where comments say "protocol document" they mean the
+// description of the app-server's wire protocol, which is not part of this
+// repository; the number is its section. fanout, auth, internal/child and internal/wire know none.
 package hub

@@ -27,13 +27,13 @@ const maxHeldBytes = 64 << 20
 type gate struct {
 	hub *Hub
 
-	mu        sync.Mutex // before calls.mu and timekeeper.mu
-	status    AppServerStatus
-	process   *child.Process  // nil while none runs
-	answers   json.RawMessage // what it said of its capabilities
-	held      []*heldCall
-	heldBytes int
-	closed    bool
+	mu           sync.Mutex // before calls.mu and timekeeper.mu
+	status       AppServerStatus
+	process      *child.Process  // nil while none runs
+	capabilities json.RawMessage // what it said of its capabilities
+	held         []*heldCall
+	heldBytes    int
+	closed       bool
 }
 
 // A heldCall waits for the app-server to become ready.
@@ -122,7 +122,7 @@ func (g *gate) open(generation int, capabilities []byte) {
 		return
 	}
 	g.status.State, g.status.Detail = stateReady, ""
-	g.answers = capabilities
+	g.capabilities = capabilities
 	held := g.held
 	g.held, g.heldBytes = nil, 0
 	for _, w := range held {
@@ -145,7 +145,7 @@ func (g *gate) enter(p *child.Process, state, detail string) (status AppServerSt
 	if p != nil {
 		g.status.Pid = p.Pid()
 	}
-	g.answers = nil
+	g.capabilities = nil
 	g.status.State, g.status.Detail = state, detail
 	return g.status
 }
@@ -180,7 +180,7 @@ func (g *gate) current(generation int) *child.Process {
 func (g *gate) snapshot() (AppServerStatus, json.RawMessage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.status, g.answers
+	return g.status, g.capabilities
 }
 
 // close fails what is held and takes nothing more.

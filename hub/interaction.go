@@ -67,7 +67,7 @@ func (h *Hub) announced(e *wire.Envelope, method string) {
 		// From now on its events are needed: they tell when the agent settles
 		// the question by itself.
 		h.listen(s, nil)
-		h.placed(s, func() {
+		h.withWorkspace(s, func() {
 			if isOpen(s, in) { // still: learning the place may have taken a while
 				h.showToAll(s, in)
 			}
@@ -75,14 +75,14 @@ func (h *Hub) announced(e *wire.Envelope, method string) {
 	}
 }
 
-// placed calls f when it is known where a session belongs, if anybody's rights
+// withWorkspace calls f when it is known where a session belongs, if anybody's rights
 // depend on that.
-func (h *Hub) placed(s *session.Session, f func()) {
+func (h *Hub) withWorkspace(s *session.Session, f func()) {
 	if s.Workspace() != "" || !h.anyByWorkspace() {
 		f()
 		return
 	}
-	h.findPlace(s.ID, func(string) { f() })
+	h.findWorkspace(s.ID, func(string) { f() })
 }
 
 func (h *Hub) anyByWorkspace() bool {
@@ -170,7 +170,7 @@ func describe(in *session.Interaction, params []byte) described {
 func (c *Client) showAll() {
 	for _, s := range c.hub.sessions.All() {
 		if len(s.Ledger.Open()) > 0 {
-			c.hub.placed(s, func() { c.showOpen(s) })
+			c.hub.withWorkspace(s, func() { c.showOpen(s) })
 		}
 	}
 }

@@ -50,7 +50,7 @@ func init() {
 	local := func(s scopeCheck, f func(*Client, *request)) rule {
 		return rule{right: auth.View, scoped: s, local: f, readOnly: true}
 	}
-	snapshot := func(r rule) rule { r.after = (*Client).learnPlace; return r }
+	snapshot := func(r rule) rule { r.after = (*Client).learnWorkspace; return r }
 
 	rules = map[string]rule{
 		// ended in the hub

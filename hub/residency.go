@@ -132,7 +132,7 @@ func (h *Hub) read(s *session.Session, resumed bool) {
 			h.log.Warn("no snapshot of a session", "session", s.ID, "error", string(r.err))
 		} else {
 			info, _ := wire.Get(r.result, "session")
-			s.Place(placeOf(info))
+			s.SetWorkspace(workspaceOf(info))
 		}
 		for _, w := range s.SnapshotCame() {
 			w(r.result)

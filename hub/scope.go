@@ -72,34 +72,34 @@ func (c *Client) visible(sessionID string, done func(bool)) {
 		done(p.SeesSession(sessionID, s.Workspace()))
 		return
 	}
-	c.hub.findPlace(sessionID, func(workspacePath string) {
+	c.hub.findWorkspace(sessionID, func(workspacePath string) {
 		done(workspacePath != "" && p.SeesSession(sessionID, workspacePath))
 	})
 }
 
-// findPlace asks the app-server in which workspace a session is; empty if it
+// findWorkspace asks the app-server in which workspace a session is; empty if it
 // does not exist.
-func (h *Hub) findPlace(sessionID string, done func(workspacePath string)) {
+func (h *Hub) findWorkspace(sessionID string, done func(workspacePath string)) {
 	params := jsonOf(map[string]any{"sessionIds": []string{sessionID}, "includeArchived": true})
 	h.ask("session/list", params, func(r reply) {
 		path := ""
 		list, _ := wire.Get(r.result, "sessions")
 		for info := range wire.Elements(list) {
 			if id, _ := member(info, "sessionId"); id == sessionID {
-				path = placeOf(info)
+				path = workspaceOf(info)
 			}
 		}
 		if path != "" {
 			if s := h.sessions.Get([]byte(sessionID)); s != nil {
-				s.Place(path)
+				s.SetWorkspace(path)
 			}
 		}
 		done(path)
 	})
 }
 
-// placeOf reads the workspace path of a SessionInfo (protocol document 2.1).
-func placeOf(info []byte) string {
+// workspaceOf reads the workspace path of a SessionInfo (protocol document 2.1).
+func workspaceOf(info []byte) string {
 	raw, _ := wire.Path(info, "workspace", "workspacePath")
 	path, _ := wire.StringValue(raw)
 	return path
@@ -171,9 +171,9 @@ func (c *Client) filterSessions(_ *request, result []byte) []byte {
 	var seen [][]byte
 	for info := range wire.Elements(list) {
 		id, _ := member(info, "sessionId")
-		place := placeOf(info)
+		place := workspaceOf(info)
 		if s := c.hub.sessions.Get([]byte(id)); s != nil {
-			s.Place(place)
+			s.SetWorkspace(place)
 		}
 		if p.SeesSession(id, place) {
 			seen = append(seen, info)
@@ -186,13 +186,13 @@ func (c *Client) filterSessions(_ *request, result []byte) []byte {
 	return append(out, `]}`...)
 }
 
-// learnPlace learns from a snapshot where its session belongs.
-func (c *Client) learnPlace(_ *request, result []byte) []byte {
+// learnWorkspace learns from a snapshot where its session belongs.
+func (c *Client) learnWorkspace(_ *request, result []byte) []byte {
 	info, _ := wire.Get(result, "session")
 	id, _ := member(info, "sessionId")
-	if place := placeOf(info); id != "" && place != "" {
+	if place := workspaceOf(info); id != "" && place != "" {
 		if s := c.hub.sessions.Get([]byte(id)); s != nil {
-			s.Place(place)
+			s.SetWorkspace(place)
 		}
 	}
 	return result
@@ -214,7 +214,7 @@ func (c *Client) closedSession(r *request, result []byte) []byte {
 // session anew, and then our subscribe is gone with the old residency: the
 // snapshot's runtime does not name a deliveryKind (protocol document 2.3).
 func (c *Client) resumed(r *request, result []byte) []byte {
-	c.learnPlace(r, result)
+	c.learnWorkspace(r, result)
 	s := c.hub.sessions.Get([]byte(r.sessionID))
 	if s == nil {
 		return result

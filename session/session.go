@@ -44,8 +44,8 @@ func (s *Session) Workspace() string {
 	return s.workspace
 }
 
-// Place notes where the session belongs.
-func (s *Session) Place(workspacePath string) {
+// SetWorkspace notes where the session belongs.
+func (s *Session) SetWorkspace(workspacePath string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if workspacePath != "" {

@@ -227,17 +227,18 @@ type Ask struct {
 // cursor to the present: by what it missed, or else by a snapshot.
 func (t *Topic) Open(sub *fanout.Subscription, ask Ask) (Opening, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.state == nil || t.state.Epoch() == "" {
+		t.mu.Unlock()
 		return Opening{}, ErrAbsent
 	}
 	a := t.Stream.Attach(sub, ask.Delivery, ask.Cursor)
+	h, snapshot := t.OwnHead(a.Seq, ask.Ordinal, ask.Kind), t.state.Snapshot()
+	t.mu.Unlock() // what follows copies a whole state, and the next frame need not wait for that
 	o := Opening{Seat: a.Seat, Epoch: a.Epoch, Ordinal: ask.Ordinal}
 	if a.Resumed && ask.Cursor.Seq == a.Seq && !ask.Always {
 		o.Resumed = true
 		return o, nil
 	}
-	h := t.OwnHead(a.Seq, ask.Ordinal, ask.Kind)
 	o.Ordinal = h.Ordinal
 	now := time.Now().UnixMilli()
 	if a.Resumed {
@@ -250,7 +251,7 @@ func (t *Topic) Open(sub *fanout.Subscription, ask Ask) (Opening, error) {
 		} // else it missed more than a frame may hold, and a snapshot is less
 	}
 	var err error
-	o.Messages, err = conversation.Messages(h, 0, a.Seq, now, conversation.SnapshotPayload(t.state.Snapshot()), ask.Limit)
+	o.Messages, err = conversation.Messages(h, 0, a.Seq, now, conversation.SnapshotPayload(snapshot), ask.Limit)
 	return o, err
 }
 

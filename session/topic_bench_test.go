@@ -3,7 +3,6 @@ package session
 import (
 	"fmt"
 	"net"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -138,9 +137,7 @@ func benchDelivery(b *testing.B, clients int, d fanout.Delivery) {
 		}
 		t.Stream.Flush()
 		for _, r := range readers {
-			for !r.outbox.Idle() {
-				runtime.Gosched()
-			}
+			r.outbox.WaitIdle(time.Now().Add(time.Minute))
 		}
 	}
 	b.StopTimer()
