@@ -72,9 +72,7 @@ type Stream struct {
 	lastAppend time.Time
 	accounted  int64 // bytes reported to the budget
 	closed     bool
-
-	ringBytes atomic.Int64 // = accounted, for gauges
-	over      atomic.Bool  // = closed, for those who must not take mu
+	over       atomic.Bool // = closed, for those who must not take mu
 }
 
 // A lane is the stream at one profile: its log, the position up to which
@@ -166,7 +164,6 @@ func (s *Stream) accountLocked() {
 		s.budget.total.Add(n - s.accounted)
 	}
 	s.accounted = n
-	s.ringBytes.Store(n)
 }
 
 // Publish makes what was appended readable, at the end of a batch of appends:

@@ -99,8 +99,7 @@ type Hub struct {
 	time     *timekeeper
 	gate     *gate
 	calls    *calls
-	restart  chan struct{}  // one slot: end the app-server that runs; never closed
-	running  sync.WaitGroup // the hub's own goroutines, added to by Run only
+	restart  chan struct{} // one slot: end the app-server that runs; never closed
 
 	budget  *fanout.Budget
 	topics  topics

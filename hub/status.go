@@ -40,6 +40,8 @@ type ClientStatus struct {
 	Profile      string    `json:"profile"`
 	RemoteAddr   string    `json:"remoteAddr"`
 	UserAgent    string    `json:"userAgent,omitempty"`
+	ClientKind   string    `json:"clientKind,omitempty"` // what it says of itself, like the next
+	AppVersion   string    `json:"appVersion,omitempty"`
 	Since        time.Time `json:"since"`
 	Sessions     []string  `json:"sessions,omitempty"`
 	QueuedBytes  int64     `json:"queuedBytes"` // private messages that wait
@@ -94,7 +96,7 @@ func (c *Client) status() ClientStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := ClientStatus{ConnectionID: c.id, Name: p.Name, Device: p.Device, Role: string(p.Role), Profile: string(c.profile),
-		RemoteAddr: c.info.RemoteAddr, UserAgent: c.info.UserAgent, Since: c.since, QueuedBytes: c.outbox.Queued()}
+		RemoteAddr: c.info.RemoteAddr, UserAgent: c.info.UserAgent, ClientKind: c.kind, AppVersion: c.version, Since: c.since, QueuedBytes: c.outbox.Queued()}
 	for id := range c.subs {
 		st.Sessions = append(st.Sessions, id)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"zcodehub/auth"
@@ -37,12 +38,13 @@ func (h *Hub) Run(ctx context.Context) error {
 		}
 	}
 	timeContext, stopTime := context.WithCancel(context.Background())
-	h.running.Go(func() { h.time.run(timeContext) })
+	var running sync.WaitGroup
+	running.Go(func() { h.time.run(timeContext) })
 	h.time.after(checkEvery, h.checkTopics)
 	h.keepRunning(ctx)
 	h.shutDown()
 	stopTime()
-	h.running.Wait()
+	running.Wait()
 	return nil
 }
 

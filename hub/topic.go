@@ -108,8 +108,7 @@ func (h *Hub) topicLost(t *session.Topic, err []byte) {
 	failAll(t.Lost(), err)
 	for _, sub := range t.Followers() {
 		place := sub.Key.(*topicPlace)
-		place.client.notify("hub/topicLost", map[string]any{"topic": t.Name, "subscriptionId": t.SubscriptionID, "error": raw(err)}, nil)
-		place.client.leaveTopic(place)
+		place.client.lose(place, err)
 	}
 	h.dropTopic(t)
 }

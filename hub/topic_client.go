@@ -204,7 +204,8 @@ func (c *Client) tryOpen(r *request, p *topicPlace, cursor *fanout.Cursor, kind 
 	case errors.Is(err, session.ErrAbsent):
 		return err
 	case err != nil:
-		c.hub.log.Error("a topic cannot be told in frames of the size allowed", "topic", p.topic.Name, "error", err)
+		c.cannotTell(r, p, err)
+		return nil
 	}
 	p.ordinal = o.Ordinal
 	var frames []byte
@@ -222,6 +223,23 @@ func (c *Client) tryOpen(r *request, p *topicPlace, cursor *fanout.Cursor, kind 
 		_ = c.outbox.Change(nil, now, p.sub)
 	}
 	return nil
+}
+
+// cannotTell ends a place whose state does not fit the frames allowed.
+func (c *Client) cannotTell(r *request, p *topicPlace, err error) {
+	c.hub.log.Error("a topic cannot be told in frames of the size allowed", "topic", p.topic.Name, "error", err)
+	if r == nil {
+		c.lose(p, rawError(v4Fault(err.Error())))
+		return
+	}
+	c.refuse(r.id, v4Fault(err.Error()))
+	c.leaveTopic(p)
+}
+
+// lose ends a place and tells the client why.
+func (c *Client) lose(p *topicPlace, err []byte) {
+	c.notify("hub/topicLost", map[string]any{"topic": p.topic.Name, "subscriptionId": p.topic.SubscriptionID, "error": raw(err)}, nil)
+	c.leaveTopic(p)
 }
 
 func ackOf(t *session.Topic, resumed bool, epoch string) []byte {
