@@ -232,27 +232,29 @@ func (t *Topic) Open(sub *fanout.Subscription, ask Ask) (Opening, error) {
 		return Opening{}, ErrAbsent
 	}
 	a := t.Stream.Attach(sub, ask.Delivery, ask.Cursor)
-	h, snapshot := t.OwnHead(a.Seq, ask.Ordinal, ask.Kind), t.state.Snapshot()
+	h := t.OwnHead(a.Seq, ask.Ordinal, ask.Kind)
+	var snapshot []byte
+	if !a.Resumed {
+		snapshot = t.state.Snapshot()
+	}
 	t.mu.Unlock() // what follows copies a whole state, and the next frame need not wait for that
-	o := Opening{Seat: a.Seat, Epoch: a.Epoch, Ordinal: ask.Ordinal}
+	o := Opening{Seat: a.Seat, Epoch: a.Epoch, Ordinal: ask.Ordinal, Resumed: a.Resumed}
 	if a.Resumed && ask.Cursor.Seq == a.Seq && !ask.Always {
-		o.Resumed = true
 		return o, nil
 	}
 	o.Ordinal = h.Ordinal
-	now := time.Now().UnixMilli()
-	if a.Resumed {
-		if payload, ok := conversation.Merge(a.Missed, ask.Delivery); ok {
-			messages, err := conversation.Messages(h, ask.Cursor.Seq, a.Seq, now, payload, ask.Limit)
-			if err == nil {
-				o.Resumed, o.Messages = true, messages
-				return o, nil
-			}
-		} // else it missed more than a frame may hold, and a snapshot is less
-	}
 	var err error
-	o.Messages, err = conversation.Messages(h, 0, a.Seq, now, conversation.SnapshotPayload(snapshot), ask.Limit)
-	return o, err
+	if !a.Resumed {
+		o.Messages, err = conversation.Messages(h, 0, a.Seq, time.Now().UnixMilli(), conversation.SnapshotPayload(snapshot), ask.Limit)
+		return o, err
+	}
+	if payload, ok := conversation.Merge(a.Missed, ask.Delivery); ok {
+		if o.Messages, err = conversation.Messages(h, ask.Cursor.Seq, a.Seq, time.Now().UnixMilli(), payload, ask.Limit); err == nil {
+			return o, nil
+		}
+	}
+	ask.Cursor = nil // it missed a snapshot, or more than a frame may hold: it gets one
+	return t.Open(sub, ask)
 }
 
 // View shows the state as it is, for one whose view is narrower than a lane: it
