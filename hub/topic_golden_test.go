@@ -22,7 +22,7 @@ func goldenSeeds() int {
 		return n
 	}
 	if hubtest.Race || testing.Short() {
-		return 12
+		return 8
 	}
 	return 40
 }
