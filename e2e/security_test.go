@@ -51,6 +51,12 @@ func TestRevokedPageSaysSoAndStaysOut(t *testing.T) {
 	if out := d.hub("audit", "verify"); !strings.Contains(out, "whole") {
 		t.Errorf("audit: %s", out)
 	}
+	record := d.hub("audit", "show")
+	for _, want := range []string{`device.paired         name="phone"`, `prompt.sent           name="desk"`, `interaction.settled   name="phone"`, `device.revoked        name="phone"`} {
+		if !strings.Contains(record, want) {
+			t.Errorf("the audit lacks %s:\n%s", want, record)
+		}
+	}
 }
 
 func TestAdminPairsAndRevokesOnThePage(t *testing.T) {

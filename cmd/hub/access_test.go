@@ -182,6 +182,22 @@ func TestKeysRotateUnderOpenConnections(t *testing.T) {
 	}
 }
 
+func TestConnectionsOfADeviceAreBounded(t *testing.T) {
+	p := serveSimulated(t, nil, "--max-connections", "1")
+	token := strings.TrimSpace(p.run("token", "create", "--role", "viewer", "--name", "wall"))
+	first, _ := p.dial("", bearer(token))
+	if _, _, err := first.Read(t.Context()); err != nil { // hub/hello: it has its place
+		t.Fatal(err)
+	}
+	second, _ := p.dial("", bearer(token))
+	if code := closeCode(t.Context(), second); code != 1013 {
+		t.Errorf("the second connection closed with %d, want 1013", code)
+	}
+	if err := first.Ping(first.CloseRead(t.Context())); err != nil {
+		t.Errorf("the first connection ended: %v", err)
+	}
+}
+
 func TestDevicesAndKeysWithoutARunningHub(t *testing.T) {
 	dir := filepath.Join(shortDir(t), "data")
 	at := func(args ...string) (int, string, string) {
