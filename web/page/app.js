@@ -9,24 +9,60 @@ const $ = (id) => document.getElementById(id);
 const sessions = new Map(); // sessionId -> SessionInfo
 let rights = [];
 let current = null; // {sessionId, epoch, seq}: the session that is followed, and the cursor in its stream
+let me = ""; // this page's connection, as the hub names it
 let listing = 0; // timer of the next refresh of the list
+let asked = null; // the session/list that is on its way
+let lastSign = 0; // when the app-server last showed that the session lives
+let ticking = 0; // timer of a countdown
+
+const LIST_SOON = 500; // ms; what changes the list comes in groups
+const LIST_EVERY = 15_000; // ms; another device's session is there before its owner has walked over
+const SILENCE = 10_000; // ms; longer than a model usually takes to say something
+const NO_SESSION = -32004; // error code
 
 const connection = new Connection({
-  state: (text) => { $("state").textContent = text; refreshButtons(); },
+  state: (text) => { say(text); refreshButtons(); },
   hello,
   message,
   signIn: askForToken,
-  stopped: (reason) => { notice(reason); $("state").textContent = "disconnected"; refreshButtons(); },
+  stopped: (reason) => { notice(reason); say("disconnected"); refreshButtons(); },
   revoked: (reason) => { leave(); askForToken(reason); },
 });
 const transcript = new Transcript($("log"), showSession);
-const cards = new Cards($("cards"), (id, result) => connection.answer(id, result), (id) => sessions.get(id)?.title || id || "a session");
-
+const cards = new Cards({
+  answer: (id, result) => connection.answer(id, result),
+  sessionName,
+  settled: (id, text) => id === current?.sessionId && (transcript.settled(text), true),
+});
 const devices = new Devices(attempt);
 
 function notice(text) {
   $("notice").textContent = text || "";
   $("notice").hidden = !text;
+}
+
+// say shows how the connection is; a wait that it names is counted down, without a screen reader reading every second.
+function say(text) {
+  clearInterval(ticking);
+  const [, head, wait] = /^(.*next try )in (.+)$/s.exec(text) || [, text];
+  const left = element("span", { ariaHidden: "true" });
+  $("state").replaceChildren(head, left);
+  if (!wait) return;
+  const unit = { ms: 1, s: 1000, m: 60_000 };
+  const until = Date.now() + [...wait.matchAll(/([\d.]+) ?(ms|s|m)/g)].reduce((sum, [, n, u]) => sum + n * unit[u], 0);
+  const tick = () => {
+    const seconds = Math.ceil((until - Date.now()) / 1000);
+    left.textContent = seconds > 1 ? `in ${seconds} s` : "soon";
+  };
+  tick();
+  ticking = setInterval(tick, 1000);
+}
+
+// sessionName is for people: the title and the folder.
+function sessionName(id) {
+  const known = sessions.get(id);
+  if (!known) return "a session";
+  return [known.title || "untitled", known.workspace?.workspacePath?.split(/[\\/]/).filter(Boolean).at(-1)].filter(Boolean).join(" · ");
 }
 
 const may = (right) => rights.includes(right);
@@ -41,12 +77,23 @@ async function attempt(what) {
   }
 }
 
+// busily is attempt for a button that says meanwhile what goes on.
+async function busily(button, doing, what) {
+  const text = button.textContent;
+  button.textContent = doing;
+  button.ariaBusy = "true";
+  refreshButtons();
+  await attempt(what);
+  button.textContent = text;
+  button.ariaBusy = null;
+  refreshButtons();
+}
+
 // ---- signing in
 
 async function start() {
   if (await enterBy(location.hash)) return;
   if (await signedIn() === "no" && await renew() === "no") return askForToken("");
-  follow(new URLSearchParams(location.hash.slice(1)).get("session"));
   connection.open();
 }
 
@@ -78,7 +125,7 @@ function askForToken(reason) {
   notice(reason);
   $("main").hidden = $("sign-out").hidden = true;
   $("sign-in").hidden = false;
-  $("state").textContent = "signed out";
+  say("signed out");
   $("token").focus();
 }
 
@@ -94,8 +141,7 @@ $("sign-in").addEventListener("submit", (e) => {
 // leave forgets what was on the screen: somebody else may sign in next.
 function leave() {
   devices.allow(false);
-  current = null;
-  transcript.reset();
+  closeSession();
   cards.clear();
 }
 
@@ -110,6 +156,7 @@ $("sign-out").addEventListener("click", async () => {
 
 async function hello(params) {
   rights = params.principal?.rights || [];
+  me = params.connectionId;
   $("sign-in").hidden = true;
   $("main").hidden = $("sign-out").hidden = false;
   $("create").hidden = $("send").hidden = !may("control");
@@ -122,70 +169,96 @@ async function hello(params) {
     cards.keep(new Set(pending.map((i) => i.requestId)));
   }).catch(() => {}); // cards then go when their settlement comes
   await attempt(listSessions);
-  if (current) await attempt(subscribe);
+  if (!current) follow(new URLSearchParams(location.hash.slice(1)).get("session")); // a page that was loaded again
+  if (!current) return;
+  const anew = current.epoch === undefined;
+  await attempt(subscribe);
+  if (anew && current) $("session").scrollIntoView();
+}
+
+// ask shows a question; one of a session that this page has not heard of says that the list is old.
+function ask(id, params) {
+  cards.show(id, params);
+  if (!sessions.has(params.sessionId)) listSoon();
 }
 
 function message({ id, method, params = {} }) {
   switch (method) {
     case "interaction/requestPermission":
-    case "interaction/requestUserInput": return cards.show(id, params);
-    case "hub/interaction": return cards.show(undefined, params.params);
+    case "interaction/requestUserInput": return ask(id, params);
+    case "hub/interaction": return ask(undefined, params.params);
     case "hub/answer": return cards.answered(params);
     case "hub/interactionSettled": return cards.settled(params);
     case "hub/appServer": return appServer(params);
     case "hub/closing": return notice(`The hub closes: ${params.reason || "it goes away"}.`);
     case "hub/presence": return presence(params);
     case "hub/lagged": return params.sessionId === current?.sessionId && notice({ downgraded: "Slow connection: fewer updates.", snapshot: "Slow connection: some steps were skipped." }[params.action]);
-    case "hub/snapshot": return params.sessionId === current?.sessionId && take(params);
+    case "hub/snapshot": return params.sessionId === current?.sessionId && (params.snapshot ? take(params) : gone());
     case "session/event": return update(params);
     case "state.updated": return listSoon();
   }
 }
 
 function appServer({ state, detail } = {}) {
-  if (state && state !== "ready") $("state").textContent = `connected, app-server ${state}${detail ? `: ${detail}` : ""}`;
-  else if (state) $("state").textContent = "connected";
+  if (state && state !== "ready") say(`connected, app-server ${state}${detail ? `: ${detail}` : ""}`);
+  else if (state) say("connected");
   if (state === "ready") listSoon();
   if (state === "restarting" && current) transcript.interrupted();
 }
 
 function presence({ sessionId, clients = [] }) {
   if (sessionId !== current?.sessionId) return;
-  $("presence").textContent = clients.length > 1 ? `watching: ${clients.map((c) => c.name).join(", ")}` : "";
+  const others = clients.filter((c) => c.connectionId !== me).map((c) => c.name);
+  $("presence").textContent = others.length ? `also watching: ${others.join(", ")}` : "";
 }
 
 // ---- the list
 
 function listSoon() {
   clearTimeout(listing);
-  listing = setTimeout(() => listSessions().catch(() => {}), 500); // state.updated comes in groups
+  listing = setTimeout(refreshList, LIST_SOON);
 }
 
+// refreshList is for nobody who waits: while the app-server is slow one request is enough.
+function refreshList() {
+  if (connection.ready && !document.hidden && !asked) listSessions().catch(() => {});
+}
+
+setInterval(refreshList, LIST_EVERY);
+document.addEventListener("visibilitychange", refreshList);
+
 async function listSessions() {
-  const { sessions: list = [] } = await connection.request("session/list", { limit: 100 });
+  const request = asked = connection.request("session/list", { limit: 100 });
+  const { sessions: list = [] } = await request.finally(() => { if (asked === request) asked = null; });
   sessions.clear();
   for (const s of list.sort((a, b) => b.updatedAt - a.updatedAt)) sessions.set(s.sessionId, s);
+  cards.rename();
   showList();
 }
 
+// showList keeps the reader's place: where it is scrolled to, and the focus.
 function showList() {
-  $("session-list").replaceChildren(...[...sessions.values()].map((s) => {
+  const list = $("session-list"), top = list.scrollTop, focused = list.contains(document.activeElement) && document.activeElement.dataset.id;
+  list.replaceChildren(...[...sessions.values()].map((s) => {
     const button = element("button", { type: "button", onclick: () => attempt(() => open(s.sessionId)) },
       s.title || "untitled", element("br"), element("small", { textContent: `${s.status} · ${s.workspace?.workspacePath || ""}` }));
+    button.dataset.id = s.sessionId;
     button.setAttribute("aria-current", String(s.sessionId === current?.sessionId));
     return element("li", {}, button);
   }));
+  list.scrollTop = top;
+  if (focused) list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   const folders = new Set([...sessions.values()].map((s) => s.workspace?.workspacePath).filter(Boolean));
   $("workspaces").replaceChildren(...[...folders].map((value) => element("option", { value })));
   $("workspace").value ||= [...folders][0] || "";
   showSession();
 }
 
-$("refresh").addEventListener("click", () => attempt(listSessions));
+$("refresh").addEventListener("click", () => busily($("refresh"), "Refreshing …", listSessions));
 
 $("create").addEventListener("submit", (e) => {
   e.preventDefault();
-  attempt(async () => {
+  busily(e.submitter ?? $("create").querySelector("button"), "Creating …", async () => {
     const path = $("workspace").value.trim();
     const made = await connection.request("session/create", { workspace: { workspacePath: path, workspaceKey: path }, mode: $("mode").value });
     await listSessions();
@@ -204,21 +277,47 @@ function follow(sessionId) {
   history.replaceState(null, "", `#session=${encodeURIComponent(sessionId)}`);
 }
 
+function closeSession() {
+  current = null;
+  transcript.reset();
+  $("session").hidden = true;
+  history.replaceState(null, "", location.pathname);
+}
+
+// gone: the app-server has lost the session, and nothing can be done with it any more.
+function gone() {
+  const title = transcript.title || sessions.get(current.sessionId)?.title;
+  notice(`This session is gone${title ? `: ${title}` : ""}. The app-server does not know it any more.`);
+  closeSession();
+  showList();
+  listSoon();
+  $("notice").scrollIntoView({ block: "center" });
+}
+
 async function open(sessionId) {
-  if (sessionId === current?.sessionId) return;
+  if (sessionId === current?.sessionId) return bringIntoView();
   if (current) connection.request("session/unsubscribe", { sessionId: current.sessionId }).catch(() => {});
   follow(sessionId);
   showList();
   await subscribe();
-  $("session-title").focus();
+  if (sessionId === current?.sessionId) bringIntoView();
+}
+
+function bringIntoView() {
+  $("session").scrollIntoView();
+  $("session-title").focus({ preventScroll: true });
 }
 
 // subscribe goes on from the cursor where that is possible, and from a snapshot where it is not.
 async function subscribe() {
   const { sessionId, epoch, seq } = current;
   const cursor = epoch === undefined ? { includeSnapshot: true } : { afterSeq: seq, epoch };
-  const result = await connection.request("session/subscribe", { sessionId, ...cursor });
+  const result = await connection.request("session/subscribe", { sessionId, ...cursor }).catch((error) => {
+    if (error.code !== NO_SESSION) throw error;
+  });
   if (sessionId !== current?.sessionId) return;
+  if (!result) return gone();
+  lastSign = Date.now();
   if (epoch !== undefined && !result.resumed) {
     current = { sessionId };
     return subscribe();
@@ -230,6 +329,7 @@ async function subscribe() {
 // take starts over from a snapshot; without one (it follows as hub/snapshot) only the cursor is known.
 function take({ sessionId, epoch, eventSeq, snapshot, events = [] }) {
   current = { sessionId, epoch, seq: eventSeq };
+  lastSign = Date.now();
   if (snapshot) transcript.snapshot(snapshot);
   for (const event of events) if (event.seq > eventSeq) apply(event);
 }
@@ -243,6 +343,7 @@ function update(event) {
 
 function apply(event) {
   current.seq = event.seq;
+  lastSign = Date.now();
   transcript.event(event);
   if (event.type === "session.titleUpdated" || event.type === "session.closed") listSoon();
 }
@@ -256,13 +357,21 @@ function showSession() {
 
 function refreshButtons() {
   const connected = Boolean(connection.ready);
-  for (const button of document.querySelectorAll("#send button, #create button, #refresh")) button.disabled = !connected;
-  $("stop").disabled = !connected || !transcript.busy;
+  for (const button of document.querySelectorAll("#send button, #create button, #refresh")) button.disabled = !connected || Boolean(button.ariaBusy);
+  $("stop").disabled ||= !transcript.busy;
 }
+
+// An agent that waits for a person is silent and well.
+setInterval(() => {
+  const silent = Date.now() - lastSign;
+  const odd = connection.ready && transcript.busy && silent >= SILENCE && !cards.waitsFor(current?.sessionId);
+  $("silence").textContent = odd ? `no sign of life for ${Math.floor(silent / 1000)} s` : "";
+}, 1000);
 
 $("send").addEventListener("submit", (e) => {
   e.preventDefault();
-  attempt(async () => {
+  if (!e.submitter && $("send").querySelector("button").disabled) return;
+  busily($("send").querySelector("button"), "Sending …", async () => {
     const content = $("prompt").value;
     await connection.request("session/send", { sessionId: current.sessionId, content });
     if ($("prompt").value === content) $("prompt").value = ""; // only now: a prompt that was not taken is not lost
@@ -273,6 +382,6 @@ $("prompt").addEventListener("keydown", (e) => {
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) $("send").requestSubmit();
 });
 
-$("stop").addEventListener("click", () => attempt(() => connection.request("session/stop", { sessionId: current.sessionId })));
+$("stop").addEventListener("click", () => busily($("stop"), "Stopping …", () => connection.request("session/stop", { sessionId: current.sessionId })));
 
 start();

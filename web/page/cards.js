@@ -1,14 +1,18 @@
-// The questions of the agent. A card stays until the hub says that its question is settled; who settled it is shown.
+// The questions of the agent, in a sheet that never leaves the screen. A card stays until the hub says that its question
+// is settled; then one line says what became of it.
 
 import { element, toolInput } from "./transcript.js";
 
-const MAX_SETTLED = 10; // cards of settled questions that stay on the screen
+const SHORT = 60; // characters of a command that still fit on two lines of a phone
+const TOLD = 10_000; // ms that the fate of a question in another session stays: long enough to read
+const $ = (id) => document.getElementById(id);
 let fields = 0; // for ids of form fields
 
 export class Cards {
-  // answer(id, result) returns false when it could not be sent; sessionName(sessionId) is for people.
-  constructor(root, answer, sessionName) {
-    Object.assign(this, { root, answer, sessionName });
+  // on: {answer(id, result), false when it could not be sent; sessionName(sessionId), for people; settled(sessionId, text),
+  // false when that session is not on the screen}
+  constructor(on) {
+    this.on = on;
     this.open = new Map(); // requestId -> card
   }
 
@@ -18,27 +22,34 @@ export class Cards {
     const old = this.open.get(params.requestId);
     if (old && old.id === id && !old.sent) return;
     const card = { id, params, sent: false };
-    const title = element("h3", { id: `card-${++fields}`, textContent: this.titleOf(params) });
+    const title = element("h3", { id: `card-${++fields}`, textContent: titleOf(params) });
+    card.where = element("p");
     card.fate = element("p", { className: "fate", textContent: id === undefined ? "You may look, but not answer." : "" });
     card.fate.setAttribute("role", "status");
     card.form = element("form", { onsubmit: (e) => e.preventDefault() }, ...this.body(card));
-    card.box = element("section", { className: "card" }, title, card.form, card.fate);
+    card.box = element("section", { className: "card" }, title, card.where, card.form, card.fate);
     card.box.setAttribute("aria-labelledby", title.id);
     if (old) old.box.replaceWith(card.box);
-    else this.root.append(card.box);
+    else $("cards").append(card.box);
     this.open.set(params.requestId, card);
+    if (!old) $("waiting").open = true;
+    this.rename();
     this.count();
   }
 
-  titleOf(p) {
-    const what = p.schema?.interaction === "plan_approval" ? "Approve this plan?" : p.options ? `Allow ${p.toolName || "this"}?` : p.prompt || "A question";
-    return `${what} (${this.sessionName(p.sessionId)})`;
+  // rename is for when the names of sessions may have changed.
+  rename() {
+    for (const { where, params } of this.open.values()) where.textContent = this.on.sessionName(params.sessionId);
+  }
+
+  waitsFor(sessionId) {
+    return [...this.open.values()].some((card) => card.params.sessionId === sessionId);
   }
 
   body(card) {
     const p = card.params;
     if (p.options) return this.permission(card);
-    if (p.schema?.interaction === "plan_approval") return this.plan(card);
+    if (isPlan(p)) return this.plan(card);
     if (p.schema?.requestedSchema) return this.elicitation(card);
     return this.questions(card);
   }
@@ -46,13 +57,17 @@ export class Cards {
   permission(card) {
     const p = card.params;
     const feedback = field("Reason, if you deny (the agent reads it)");
-    const buttons = p.options.map((option) => this.button(card, option.name || option.optionId, () => {
+    const button = (option) => this.button(card, option.name || option.optionId, () => {
       const reason = feedback.input.value.trim();
       return option.kind === "deny" && reason ? { ...option.response, reason } : option.response;
-    }, option.description));
+    }, option);
+    const now = ["allow_once", "deny"].flatMap((kind) => p.options.filter((o) => o.kind === kind));
+    const lasting = p.options.filter((o) => !now.includes(o));
+    const more = element("details", {}, element("summary", { textContent: lasting.length ? "Deny with a reason, or allow for longer" : "Deny with a reason" }),
+      feedback.label, row(lasting.map(button)));
     const about = [`risk: ${p.riskLevel || "unknown"}`, p.reason, p.origin && `asked by ${p.origin.agentType || "a subagent"}`];
     return [element("p", { textContent: about.filter(Boolean).join(" · ") }), element("pre", { textContent: toolInput(p.input), tabIndex: 0 }),
-      ...answerable(card, feedback.label, row(buttons))];
+      ...answerable(card, row(now.map(button)), more)];
   }
 
   plan(card) {
@@ -61,9 +76,9 @@ export class Cards {
     const answers = (value) => ({ action: "accept", content: question ? { answers: { [question.question]: value } } : { answer: value } });
     const feedback = field("What should change");
     const options = question?.options?.length ? question.options : [{ value: "approve", label: "Approve" }];
-    const buttons = options.map((o) => this.button(card, o.label || o.value, () => answers(o.value), o.description));
+    const buttons = options.map((o) => this.button(card, o.label || o.value, () => answers(o.value), { kind: "answer", description: o.description }));
     buttons.push(this.button(card, "Send back", () => ({ action: "decline", ...reasonOf(feedback.input) })));
-    return [element("pre", { textContent: toolInput(p.input?.plan ?? p.input), tabIndex: 0 }), ...answerable(card, feedback.label, row(buttons))];
+    return [element("pre", { textContent: toolInput(p.input?.plan ?? p.input), tabIndex: 0 }), ...answerable(card, row(buttons), feedback.label)];
   }
 
   questions(card) {
@@ -88,11 +103,15 @@ export class Cards {
       return set;
     });
     const free = sets.length ? null : field("Answer");
-    const accept = () => ({
-      action: "accept",
-      content: free ? { answer: free.input.value } : { answers: Object.fromEntries(readers.map((read) => read()).filter(Boolean)) },
-    });
-    const buttons = [this.button(card, "Answer", accept), this.button(card, "Decline", () => ({ action: "decline" }))];
+    const accept = () => {
+      const answers = readers.map((read) => read());
+      if (free ? !free.input.value.trim() : answers.includes(null)) {
+        card.fate.textContent = answers.some(Boolean) ? "A question has no answer yet." : "Choose or write an answer first, or decline.";
+        return null;
+      }
+      return { action: "accept", content: free ? { answer: free.input.value } : { answers: Object.fromEntries(answers) } };
+    };
+    const buttons = [this.button(card, "Answer", accept, { kind: "answer" }), this.button(card, "Decline", () => ({ action: "decline" }))];
     return [p.prompt && p.questions ? element("p", { textContent: p.prompt }) : "", ...answerable(card, ...sets, free?.label ?? "", row(buttons))];
   }
 
@@ -101,9 +120,11 @@ export class Cards {
     const { serverName, requestedSchema } = card.params.schema;
     const inputs = Object.entries(requestedSchema.properties || {}).map(([key, property]) => {
       const f = field(property.title || key, property);
+      if (property.type !== "boolean") f.input.required = Boolean(requestedSchema.required?.includes(key));
       return { key, property, ...f };
     });
     const accept = () => {
+      if (!card.form.reportValidity()) return null;
       const content = {};
       for (const { key, property, input } of inputs) {
         if (property.type === "boolean") content[key] = input.checked;
@@ -111,16 +132,22 @@ export class Cards {
       }
       return { action: "accept", content };
     };
-    const buttons = [this.button(card, "Send", accept), this.button(card, "Decline", () => ({ action: "decline" })), this.button(card, "Cancel", () => ({ action: "cancel" }))];
+    const buttons = [this.button(card, "Send", accept, { kind: "answer" }), this.button(card, "Decline", () => ({ action: "decline" })), this.button(card, "Cancel", () => ({ action: "cancel" }))];
     return [element("p", { textContent: `${serverName || "A server"} asks.` }), ...answerable(card, ...inputs.map((i) => i.label), row(buttons))];
   }
 
-  button(card, text, result, title = "") {
-    return element("button", { type: "button", textContent: text, title, onclick: () => this.send(card, result()) });
+  // button sends result(), unless that is null; what lasts longer than this once, it asks once more.
+  button(card, text, result, { kind = "", description: title = "" } = {}) {
+    const className = { allow_once: "yes", answer: "yes", deny: "no" }[kind] || "";
+    return element("button", { type: "button", className, textContent: text, title, onclick: () => {
+      if (kind && !className && !confirm(`${text}: ${subject(card.params)}\n\nThe agent will not ask again for what this covers.`)) return;
+      const answer = result();
+      if (answer) this.send(card, answer);
+    } });
   }
 
   send(card, result) {
-    if (!this.answer(card.id, result)) {
+    if (!this.on.answer(card.id, result)) {
       card.fate.textContent = "Not sent: there is no connection. Try again when it is back.";
       return;
     }
@@ -158,12 +185,16 @@ export class Cards {
     const card = this.open.get(requestId);
     if (!card) return;
     this.open.delete(requestId);
-    card.fate.textContent = fate;
-    card.form.remove();
-    card.box.classList.add("settled");
-    card.box.append(element("button", { type: "button", textContent: "Dismiss", onclick: () => card.box.remove() }));
-    const settled = this.root.querySelectorAll(".settled");
-    for (let i = 0; i < settled.length - MAX_SETTLED; i++) settled[i].remove();
+    card.box.remove();
+    const { sessionId } = card.params, line = `${subject(card.params)}: ${fate}`;
+    if (!this.on.settled(sessionId, line)) this.tell(`${this.on.sessionName(sessionId)}: ${line}`);
+    this.count();
+  }
+
+  tell(text) {
+    $("elsewhere").textContent = text;
+    clearTimeout(this.told);
+    if (text) this.told = setTimeout(() => this.tell(""), TOLD);
     this.count();
   }
 
@@ -176,13 +207,27 @@ export class Cards {
 
   clear() {
     this.open.clear();
-    this.root.replaceChildren();
-    this.count();
+    $("cards").replaceChildren();
+    this.tell("");
   }
 
   count() {
-    document.title = this.open.size ? `(${this.open.size}) hub` : "hub";
+    const n = this.open.size;
+    document.title = n ? `(${n}) hub` : "hub";
+    $("waiting-count").textContent = n === 1 ? "1 question waits" : `${n || "No"} ${n ? "questions wait" : "question waits"}`;
+    $("waiting").hidden = !n && !$("elsewhere").textContent;
   }
+}
+
+const isPlan = (p) => p.schema?.interaction === "plan_approval";
+const titleOf = (p) => (isPlan(p) ? "Approve this plan?" : p.options ? `Allow ${p.toolName || "this"}?` : p.prompt || "A question");
+
+// subject names in one line what a question is about.
+function subject(p) {
+  if (isPlan(p)) return "Plan";
+  const text = p.options ? toolInput(p.input?.file_path ?? p.input) : p.questions?.[0]?.question || p.prompt || "Question";
+  const line = text.replace(/\s+/g, " ");
+  return `${p.options ? `${p.toolName || "Tool"} ` : ""}${line.length > SHORT ? `${line.slice(0, SHORT)}…` : line}`;
 }
 
 const answerable = (card, ...nodes) => (card.id === undefined ? [] : nodes);

@@ -3,6 +3,10 @@
 const MAX_MESSAGES = 200; // of a snapshot; older ones are history that this plain page does not page through
 const MAX_OUTPUT = 4000; // characters of a tool's input or output
 
+// One word for each state of a tool, whatever snapshots and events call it; other words stay as they come.
+const WORDS = { pending: "preparing", completed: "done", error: "failed", allow: "allowed", deny: "denied" };
+const OVER = ["done", "failed", "denied", "interrupted"];
+
 export function element(tag, props = {}, ...children) {
   const node = Object.assign(document.createElement(tag), props);
   node.append(...children);
@@ -45,6 +49,7 @@ export class Transcript {
     if (messages.length > MAX_MESSAGES) this.note(`${messages.length - MAX_MESSAGES} earlier messages are not shown`);
     for (const message of messages.slice(-MAX_MESSAGES)) this.stored(message);
     for (const call of s.projection?.activeToolCalls || []) this.tool(call.toolCallId, { name: call.toolName, status: call.status });
+    if (!this.busy) this.endTools();
     this.changed();
     this.scroll(true);
   }
@@ -57,26 +62,26 @@ export class Transcript {
       if (part.type === "file") box.append(element("p", { className: "note", textContent: `file ${part.filename || part.mime || ""}` }));
       if (part.type !== "tool") continue;
       const state = part.state || {};
-      this.tool(part.callId ?? part.callID, { name: part.tool, input: state.input, output: state.output ?? state.error, status: state.status }, box);
+      this.tool(part.callId ?? part.callID, { name: part.tool, input: state.input, output: state.output ?? state.error, status: state.error === "Denied" ? "denied" : state.status }, box);
     }
     if (info.error) this.note(info.error.message || "failed", "failed", box);
   }
 
   event({ type, payload: p = {}, turnId }) {
-    const follow = this.root.scrollHeight - this.root.scrollTop - this.root.clientHeight < 80;
+    const follow = this.atEnd();
     switch (type) {
       case "session.titleUpdated": this.title = p.title; break;
-      case "session.closed": this.note("the session was closed"); this.busy = false; break;
+      case "session.closed": this.note("the session was closed"); this.endTools(); break;
       case "turn.started":
         this.busy = true;
         if (p.inputVisibility !== "model-only") this.user(p.messageId || turnId, p.input);
         break;
       case "turn.steerQueued": this.note(`queued: ${p.inputPreview ?? p.input ?? ""}`); break;
       case "turn.completed":
-        this.busy = false;
+        this.endTools();
         if (p.resultType && p.resultType !== "success") this.note(`turn ended: ${p.resultType.replaceAll("_", " ")}`);
         break;
-      case "turn.failed": this.busy = false; this.note(p.error?.message || "the turn failed", "failed"); break;
+      case "turn.failed": this.endTools(); this.note(p.error?.message || "the turn failed", "failed"); break;
       case "model.streaming": this.streaming(p); break;
       case "tool.updated": this.toolUpdated(p); break;
       case "permission.requested": this.tool(p.toolCallId, { name: p.toolName, status: "waiting for approval" }); break;
@@ -109,7 +114,7 @@ export class Transcript {
   message(id, role) {
     let box = this.messages.get(id);
     if (!box) {
-      box = element("section", { className: `message ${role}` }, element("small", { textContent: role === "user" ? "you" : "agent" }));
+      box = element("section", { className: `message ${role}` }, element("small", { textContent: role === "user" ? "prompt" : "agent" }));
       this.root.append(box);
       if (id) this.messages.set(id, box);
     }
@@ -142,7 +147,8 @@ export class Transcript {
       if (id) this.tools.set(id, tool);
     }
     tool.name = change.name || tool.name;
-    tool.status = change.status || tool.status;
+    const status = WORDS[change.status] || change.status;
+    if (status && !(tool.status === "denied" && status === "failed")) tool.status = status;
     tool.head.textContent = `${tool.name} – ${tool.status}`;
     for (const side of ["input", "output"]) {
       if (change[side] == null || change[side] === "") continue;
@@ -155,11 +161,28 @@ export class Transcript {
     box.append(element("section", { className: "message" }, element("p", { className: kind, textContent: text })));
   }
 
+  // endTools: nothing runs in a turn that is over.
+  endTools() {
+    this.busy = false;
+    for (const [id, { status }] of this.tools) if (!OVER.includes(status)) this.tool(id, { status: "interrupted" });
+  }
+
+  // settled keeps one line of a question that is over.
+  settled(text) {
+    const follow = this.atEnd();
+    this.root.append(element("section", { className: "card settled" }, element("p", { className: "fate", textContent: text })));
+    this.scroll(follow);
+  }
+
   // interrupted: the app-server ended, and with it the turn; a snapshot follows once the session is back.
   interrupted() {
     if (this.busy) this.note("the turn was interrupted: the app-server restarts", "failed");
-    this.busy = false;
+    this.endTools();
     this.changed();
+  }
+
+  atEnd() {
+    return this.root.scrollHeight - this.root.scrollTop - this.root.clientHeight < 80;
   }
 
   scroll(wanted) {
