@@ -121,7 +121,8 @@ func (c *Client) refreshToken(r *request) {
 		c.refuse(r.id, refused)
 		return
 	}
-	c.principal.Store(next)
+	before := c.principal.Swap(next)
+	c.keepWithin(before, next)
 	if e, ok := c.sink.(Extender); ok {
 		e.ExtendUntil(next.ExpiresAt)
 	}

@@ -201,3 +201,24 @@ func TestSubscribeParamsAreStrict(t *testing.T) {
 		t.Errorf("upstream was subscribed with %s", l.Params)
 	}
 }
+
+// A newer token that covers less ends what it does not cover, at once.
+func TestNarrowerTokenEndsWhatItDoesNotCover(t *testing.T) {
+	verify := func(string, time.Time) (*auth.Principal, error) {
+		return &auth.Principal{Name: "client", Device: "client", Role: auth.RoleViewer, Rights: auth.View, Sessions: []string{"s1"},
+			Profiles: []auth.Profile{auth.Continuous, auth.Replayable}, ExpiresAt: time.Now().Add(time.Hour)}, nil
+	}
+	h, _, p := scripted(t, func(o *hub.Options) { o.Verify = verify })
+	c := h.Connect("client", hubtest.As{Role: auth.RoleViewer})
+	c.Subscribe("s1", "")
+	c.Subscribe("s2", "")
+	c.MustCall("hub/refreshToken", `{"token":"narrower"}`)
+	c.WantNotice("hub/snapshot", `"sessionId":"s2"`)
+	p.Print(event("s2", 1, `{}`), event("s1", 1, `{}`))
+	c.WantSeq("s1", 1)
+	for _, m := range c.All("session/event") {
+		if m.Path("params", "sessionId") == "s2" {
+			t.Errorf("an update of a session outside the new scope: %s", m)
+		}
+	}
+}

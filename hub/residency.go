@@ -2,6 +2,7 @@ package hub
 
 import (
 	"fmt"
+	"time"
 
 	"zcodehub/auth"
 	"zcodehub/internal/wire"
@@ -72,7 +73,24 @@ func (h *Hub) notJoined(s *session.Session, err []byte) {
 			c.unfollow(s.ID)
 		}
 	}
+	h.tryAgain(&s.Feed, func() { h.listen(s, nil) })
 	h.forgetIfUnused(s)
+}
+
+// joinRetry is the pause before a feed is asked for again that did not come: an
+// app-server that is busy or restarting has a moment then.
+const joinRetry = 2 * time.Second
+
+// tryAgain asks once more, later, for a feed that somebody still follows.
+func (h *Hub) tryAgain(f *session.Feed, join func()) {
+	if len(f.Followers()) == 0 {
+		return
+	}
+	h.time.after(joinRetry, func() {
+		if len(f.Followers()) > 0 && !f.Listening() {
+			join()
+		}
+	})
 }
 
 // resume loads a session that the app-server has evicted. Whoever asks while it

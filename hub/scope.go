@@ -2,10 +2,12 @@ package hub
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"zcodehub/auth"
 	"zcodehub/internal/wire"
 	"zcodehub/session"
 )
@@ -75,6 +77,37 @@ func (c *Client) visible(sessionID string, done func(bool)) {
 	c.hub.findWorkspace(sessionID, func(workspacePath string) {
 		done(workspacePath != "" && p.SeesSession(sessionID, workspacePath))
 	})
+}
+
+// keepWithin ends what a newer token of the client does not cover any more. To
+// the client it looks as if it had ceased to exist.
+func (c *Client) keepWithin(before, now *auth.Principal) {
+	if slices.Equal(before.Sessions, now.Sessions) && slices.Equal(before.Workspaces, now.Workspaces) {
+		return
+	}
+	c.mu.Lock()
+	followed, places := maps.Clone(c.subs), maps.Clone(c.places)
+	c.mu.Unlock()
+	sees := func(sessionID string) bool {
+		workspace := ""
+		if s := c.hub.sessions.Get([]byte(sessionID)); s != nil {
+			workspace = s.Workspace()
+		}
+		return now.SeesSession(sessionID, workspace)
+	}
+	for id := range followed {
+		if s := c.hub.sessions.Get([]byte(id)); s != nil && !sees(id) {
+			c.sendSnapshot(s, "gone", nil)
+			c.unfollow(id)
+		}
+	}
+	for name, p := range places {
+		id := p.topic.SessionID()
+		if (id != "" && sees(id)) || (id == "" && p.filtered) {
+			continue
+		}
+		c.lose(p, rawError(notFoundTopic(name)))
+	}
 }
 
 // findWorkspace asks the app-server in which workspace a session is; empty if it

@@ -80,6 +80,7 @@ func (h *Hub) joinTopic(t *session.Topic) {
 		switch {
 		case r.own: // the app-server ended: whoever follows waits for the next one
 			failAll(t.Lost(), r.err)
+			h.tryAgain(&t.Feed, func() { h.openTopic(t, nil) })
 			return
 		case r.err != nil || !ok:
 			h.topicLost(t, r.err)
