@@ -31,27 +31,34 @@ func describe(p *auth.Principal) who {
 
 // readBody decodes a JSON body strictly: a misspelt scope must not become a grant without one. It answers what is wrong.
 func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
+	return answerBadBody(w, decodeBody(r, into))
+}
+
+// readOptionalBody is readBody for routes that need none.
+func readOptionalBody(w http.ResponseWriter, r *http.Request, into any) bool {
+	err := decodeBody(r, into)
+	if errors.Is(err, io.EOF) {
+		err = nil // nothing at all; what ends too early is another error
+	}
+	return answerBadBody(w, err)
+}
+
+func decodeBody(r *http.Request, into any) error {
 	body := json.NewDecoder(r.Body)
 	body.DisallowUnknownFields()
 	err := body.Decode(into)
 	if err == nil && body.More() {
 		err = errors.New("more than one value")
 	}
+	return err
+}
+
+// answerBadBody reports whether there was nothing wrong.
+func answerBadBody(w http.ResponseWriter, err error) bool {
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "body", "the body is not what this route takes: "+err.Error())
 	}
 	return err == nil
-}
-
-// readOptionalBody is readBody for routes that need none.
-func readOptionalBody(w http.ResponseWriter, r *http.Request, into any) bool {
-	body := json.NewDecoder(r.Body)
-	body.DisallowUnknownFields()
-	if err := body.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		writeError(w, http.StatusBadRequest, "body", "the body is not what this route takes: "+err.Error())
-		return false
-	}
-	return true
 }
 
 // login exchanges a token for the page's cookie. Only the Authorization header counts, which no foreign page can send.
@@ -96,11 +103,11 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 const RenewalPath = "hub/refreshToken"
 
 // ticketPaths are what a ticket may be for.
-var ticketPaths = []string{"/ws", "/acp", RenewalPath}
+var ticketPaths = []string{"/ws", RenewalPath}
 
 // issueTicket gives a browser client what it can put into the address of its handshake. It is good on one path.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) {
-	p, no := s.principal(r)
+	p, no := s.apiPrincipal(r)
 	if no != nil {
 		s.refuse(w, r, *no)
 		return
@@ -112,7 +119,7 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !slices.Contains(ticketPaths, ask.Path) {
-		writeError(w, http.StatusBadRequest, "path", "tickets are for /ws, /acp and "+RenewalPath)
+		writeError(w, http.StatusBadRequest, "path", "tickets are for /ws and "+RenewalPath)
 		return
 	}
 	ticket, expiresAt := s.tickets.IssueFor(p, ask.Path)

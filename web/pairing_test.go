@@ -243,13 +243,13 @@ func TestTicketIsForOnePathAndEndsWithItsDevice(t *testing.T) {
 			}
 			return parse[struct{ Ticket string }](t, body).Ticket
 		}
-		for _, path := range []string{"/acp", RenewalPath} {
-			if _, response, err := h.dial("?ticket="+issue(path), nil); err == nil || response.StatusCode != http.StatusUnauthorized {
-				t.Errorf("a ticket for %s opened /ws: %v", path, err)
-			}
+		if _, response, err := h.dial("?ticket="+issue(RenewalPath), nil); err == nil || response.StatusCode != http.StatusUnauthorized {
+			t.Errorf("a ticket for %s opened /ws: %v", RenewalPath, err)
 		}
-		if status, _, _ := h.send("POST", "/api/tickets", bearer(phone.Token), `{"path":"/metrics"}`); status != http.StatusBadRequest {
-			t.Errorf("a ticket for /metrics answered %d", status)
+		for _, body := range []string{`{"path":"/metrics"}`, `{"path":"/nothing/here"}`, `{"path":"/ws"} {}`} {
+			if status, _, _ := h.send("POST", "/api/tickets", bearer(phone.Token), body); status != http.StatusBadRequest {
+				t.Errorf("a ticket for %s answered %d", body, status)
+			}
 		}
 		ticket := issue("/ws")
 		if _, err := h.gate.Devices.Revoke(phone.Device, "test", time.Now()); err != nil {
