@@ -71,6 +71,19 @@ func (s *Server) principal(r *http.Request) (*auth.Principal, *refusal) {
 	return nil, &unauthorized
 }
 
+// apiPrincipal is principal for the /api routes that set no cookie. There a token may stand in the address, unless that
+// is switched off, for clients in browsers that can set no header; what the browser adds by itself does not count beside.
+func (s *Server) apiPrincipal(r *http.Request) (*auth.Principal, *refusal) {
+	given := r.URL.Query()["token"]
+	if !s.queryToken || given == nil || isLocal(r) || r.Header["Authorization"] != nil {
+		return s.principal(r)
+	}
+	if len(given) > 1 {
+		return s.verify(r, "") // as for two headers: a bad token like any other
+	}
+	return s.verify(r, given[0])
+}
+
 func (s *Server) verify(r *http.Request, token string) (*auth.Principal, *refusal) {
 	return judge(s, r, func(now time.Time) (*auth.Principal, error) { return s.gate.Authenticate(r.Context(), token, now) })
 }
@@ -179,7 +192,7 @@ func (s *Server) noteFailure(r *http.Request, err error, now time.Time) {
 // forAdmins serves holders of the right and the local socket; by is who asks.
 func (s *Server) forAdmins(serve func(w http.ResponseWriter, r *http.Request, by *auth.Principal)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		p, no := s.principal(r)
+		p, no := s.apiPrincipal(r)
 		switch {
 		case no != nil:
 			s.refuse(w, r, *no)

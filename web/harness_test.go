@@ -65,7 +65,7 @@ func newHarnessFor(t *testing.T, player Hub, listeners ...net.Listener) *harness
 	h.gate.Devices.OnRevoke(func(dev auth.Device) { tickets.Drop(dev.ID) })
 	h.server, err = New(Options{
 		Hub: player, Gate: h.gate, Tickets: tickets, Edge: edge, Registry: prometheus.NewRegistry(), Audit: h.audit.add,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, QueryToken: true,
 		Log:            slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

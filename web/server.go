@@ -72,6 +72,7 @@ type Options struct {
 	Log             *slog.Logger
 	PublicURL       string                               // what people type; "" = a listener's own address
 	TrustedProxies  []netip.Prefix                       // who is believed about client addresses
+	QueryToken      bool                                 // take ?token= on /api routes
 	Audit           func(auth.AuditEvent)                // takes what the record keeps; must not block; nil keeps none
 	Seen            func(device, addr, userAgent string) // is told of each connection; must not block; may be nil
 	MaxMessageBytes int64                                // of one message from a client; 0 = 32 MiB
@@ -91,6 +92,7 @@ type Server struct {
 	failures     failures
 	publicURL    string
 	proxies      []netip.Prefix
+	queryToken   bool
 	audit        func(auth.AuditEvent)
 	seen         func(device, addr, userAgent string)
 	registry     *prometheus.Registry
@@ -126,7 +128,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		hub: o.Hub, gate: o.Gate, devices: o.Gate.Devices, keys: o.Gate.Keys, tickets: o.Tickets, edge: o.Edge,
-		failures: newFailures(), publicURL: o.PublicURL, proxies: o.TrustedProxies, audit: o.Audit, seen: o.Seen,
+		failures: newFailures(), publicURL: o.PublicURL, proxies: o.TrustedProxies, queryToken: o.QueryToken, audit: o.Audit, seen: o.Seen,
 		registry: o.Registry, log: o.Log,
 		maxMessage: o.MaxMessageBytes, drainTimeout: o.DrainTimeout,
 		conns: make(map[*conn]struct{}),

@@ -30,7 +30,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	c := newConn(s)
 	ws, err := websocket.Accept(&lender{w, c}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
-		InsecureSkipVerify: true, // the origin was checked by protect, by stricter rules
+		InsecureSkipVerify: true, // checkOrigin did, by stricter rules
 		CompressionMode:    websocket.CompressionDisabled,
 		OnPingReceived:     c.pinged,
 	})

@@ -64,6 +64,7 @@ func newEdge(c *config, h *hub.Hub, a *access, registry *prometheus.Registry, lo
 		Log:             log,
 		PublicURL:       c.PublicURL,
 		TrustedProxies:  proxies,
+		QueryToken:      c.QueryToken,
 		Audit:           a.recorder.event,
 		Seen:            a.recorder.seen,
 		MaxMessageBytes: c.MaxMessageBytes,

@@ -20,6 +20,7 @@ type config struct {
 	AllowHost       []string
 	AllowOrigin     []string
 	AllowRemote     bool
+	QueryToken      bool
 	MetricsListen   string
 	CallTimeout     time.Duration
 	DrainTimeout    time.Duration
@@ -86,6 +87,8 @@ func defaults(environ []string) *config {
 		LogFormat: "auto",
 		Name:      hostname(),
 		Listen:    "127.0.0.1:8377",
+		// Some clients that run in a browser have no other way.
+		QueryToken: true,
 		// The app-server's own desktop gives up on a call after the same time.
 		CallTimeout: 180 * time.Second,
 		// The stop ladder of the app-server takes up to 3.8 s; the rest is for clients to be told.
@@ -129,6 +132,8 @@ func settings(c *config) []*setting {
 			usage: "further Origin that browsers may connect from"},
 		{key: "allow-remote", value: boolean(&c.AllowRemote),
 			usage: "allow --listen beyond loopback without --public-url; give it TLS then, or a proxy that has it"},
+		{key: "query-token", value: boolean(&c.QueryToken),
+			usage: "accept a token as ?token= on /api routes, for browser clients that cannot send headers; proxies may log it"},
 		{key: "trusted-proxy", value: list(&c.TrustedProxy, "ADDRESS"),
 			usage: "address or network of a proxy that is believed about client addresses (X-Forwarded-For); 127.0.0.1 for a tunnel on this machine"},
 		{key: "tls-cert", value: text(&c.TLSCert, "FILE"),
