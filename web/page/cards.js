@@ -107,12 +107,13 @@ export class Cards {
       const answers = readers.map((read) => read());
       if (free ? !free.input.value.trim() : answers.includes(null)) {
         card.fate.textContent = answers.some(Boolean) ? "A question has no answer yet." : "Choose or write an answer first, or decline.";
+        card.fate.scrollIntoView({ block: "nearest" });
         return null;
       }
       return { action: "accept", content: free ? { answer: free.input.value } : { answers: Object.fromEntries(answers) } };
     };
     const buttons = [this.button(card, "Answer", accept, { kind: "answer" }), this.button(card, "Decline", () => ({ action: "decline" }))];
-    return [p.prompt && p.questions ? element("p", { textContent: p.prompt }) : "", ...answerable(card, ...sets, free?.label ?? "", row(buttons))];
+    return answerable(card, ...sets, free?.label ?? "", row(buttons));
   }
 
   // elicitation is the form of an MCP server: a flat JSON schema.
@@ -225,7 +226,7 @@ const titleOf = (p) => (isPlan(p) ? "Approve this plan?" : p.options ? `Allow ${
 // subject names in one line what a question is about.
 function subject(p) {
   if (isPlan(p)) return "Plan";
-  const text = p.options ? toolInput(p.input?.file_path ?? p.input) : p.questions?.[0]?.question || p.prompt || "Question";
+  const text = p.options ? toolInput(p.input?.command ?? p.input?.file_path ?? p.input) : p.questions?.[0]?.question || p.prompt || "Question";
   const line = text.replace(/\s+/g, " ");
   return `${p.options ? `${p.toolName || "Tool"} ` : ""}${line.length > SHORT ? `${line.slice(0, SHORT)}…` : line}`;
 }

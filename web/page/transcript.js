@@ -49,7 +49,7 @@ export class Transcript {
     if (messages.length > MAX_MESSAGES) this.note(`${messages.length - MAX_MESSAGES} earlier messages are not shown`);
     for (const message of messages.slice(-MAX_MESSAGES)) this.stored(message);
     for (const call of s.projection?.activeToolCalls || []) this.tool(call.toolCallId, { name: call.toolName, status: call.status });
-    if (!this.busy) this.endTools();
+    if (!this.busy) this.endTurn();
     this.changed();
     this.scroll(true);
   }
@@ -71,17 +71,17 @@ export class Transcript {
     const follow = this.atEnd();
     switch (type) {
       case "session.titleUpdated": this.title = p.title; break;
-      case "session.closed": this.note("the session was closed"); this.endTools(); break;
+      case "session.closed": this.note("the session was closed"); this.endTurn(); break;
       case "turn.started":
         this.busy = true;
         if (p.inputVisibility !== "model-only") this.user(p.messageId || turnId, p.input);
         break;
       case "turn.steerQueued": this.note(`queued: ${p.inputPreview ?? p.input ?? ""}`); break;
       case "turn.completed":
-        this.endTools();
+        this.endTurn();
         if (p.resultType && p.resultType !== "success") this.note(`turn ended: ${p.resultType.replaceAll("_", " ")}`);
         break;
-      case "turn.failed": this.endTools(); this.note(p.error?.message || "the turn failed", "failed"); break;
+      case "turn.failed": this.endTurn(); this.note(p.error?.message || "the turn failed", "failed"); break;
       case "model.streaming": this.streaming(p); break;
       case "tool.updated": this.toolUpdated(p); break;
       case "permission.requested": this.tool(p.toolCallId, { name: p.toolName, status: "waiting for approval" }); break;
@@ -101,6 +101,7 @@ export class Transcript {
   }
 
   toolUpdated(p) {
+    if (p.kind === "batch") this.endTools("denied", p.toolCallIds); // a call that was not allowed has no end of its own
     const change = { name: p.toolName };
     if (p.kind === "scheduled") Object.assign(change, { status: "scheduled", input: p.inputOmitted || p.input?.inputOmitted ? undefined : p.input });
     else if (p.kind === "started") change.status = "running";
@@ -161,10 +162,14 @@ export class Transcript {
     box.append(element("section", { className: "message" }, element("p", { className: kind, textContent: text })));
   }
 
-  // endTools: nothing runs in a turn that is over.
-  endTools() {
+  // endTurn: nothing runs in a turn that is over.
+  endTurn() {
     this.busy = false;
-    for (const [id, { status }] of this.tools) if (!OVER.includes(status)) this.tool(id, { status: "interrupted" });
+    this.endTools("interrupted", [...this.tools.keys()]);
+  }
+
+  endTools(status, ids = []) {
+    for (const id of ids) if (this.tools.has(id) && !OVER.includes(this.tools.get(id).status)) this.tool(id, { status });
   }
 
   // settled keeps one line of a question that is over.
@@ -177,7 +182,7 @@ export class Transcript {
   // interrupted: the app-server ended, and with it the turn; a snapshot follows once the session is back.
   interrupted() {
     if (this.busy) this.note("the turn was interrupted: the app-server restarts", "failed");
-    this.endTools();
+    this.endTurn();
     this.changed();
   }
 
