@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,6 +132,12 @@ func OpenDevices(dataDir string) (*Devices, error) {
 		return nil, errors.Join(fmt.Errorf("open devices: %s: %w", path, err), db.Close())
 	}
 	return d, nil
+}
+
+// HasDevices reports whether a data dir has a store of devices, for whoever must not make one.
+func HasDevices(dataDir string) bool {
+	_, err := os.Lstat(filepath.Join(dataDir, devicesFile))
+	return err == nil
 }
 
 // load reads all records and drops those that ended long ago.
@@ -375,21 +382,4 @@ func (d *Devices) remember(changed []Device) {
 	for _, dev := range changed {
 		d.byID[dev.ID] = dev
 	}
-}
-
-func putDevice(tx *bbolt.Tx, dev Device) error {
-	return putJSON(tx.Bucket(bucketDevices), []byte(dev.ID), dev)
-}
-
-// putRevoked also forgets the refresh secret: nothing is left to make tokens with.
-func putRevoked(tx *bbolt.Tx, dev Device) error {
-	return errors.Join(putDevice(tx, dev), tx.Bucket(bucketRefresh).Delete([]byte(dev.ID)))
-}
-
-func putJSON(b *bbolt.Bucket, key []byte, value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, data)
 }

@@ -128,3 +128,9 @@ func (g *Gate) Issue(grant Grant, now time.Time) (string, *Principal, error) {
 	}
 	return g.Keys.Mint(dev.Grant(grant.withDefaults().TTL, now), now)
 }
+
+// TokenCreated is what the audit keeps of Issue.
+func TokenCreated(p *Principal) AuditEvent {
+	return AuditEvent{Event: "token.created", Name: p.Name, Device: p.Device,
+		Detail: map[string]string{"role": string(p.Role), "expiresAt": p.ExpiresAt.Format(time.RFC3339)}}
+}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,21 +38,37 @@ func (k *Keys) Rotate(now time.Time) error {
 	return k.reload(now)
 }
 
-// Forget ends a retired key, and with it all its tokens, at once: for a key that leaked.
+// Forget ends a retired key, and with it all its tokens, at once: for a key that leaked. What was let in by such a
+// token before is the caller's to close.
 func (k *Keys) Forget(kid string, now time.Time) error {
 	k.rotating.Lock()
 	defer k.rotating.Unlock()
 	ring := k.ring.Load()
-	if _, found := ring.verify[kid]; !found {
-		return fmt.Errorf("no key %.40q", kid)
-	}
 	if kid == ring.kid {
-		return errors.New("this key signs: rotate first")
+		return fmt.Errorf("key %s signs new tokens: rotate first", kid)
+	}
+	if _, found := ring.verify[kid]; !found {
+		return fmt.Errorf("no retired key %.40q; %s", kid, ring.retired())
 	}
 	if err := os.Remove(retiredPath(k.dir, kid)); err != nil {
 		return fmt.Errorf("forget key: %w", err)
 	}
 	return errors.Join(syncDir(k.dir), k.reload(now))
+}
+
+// retired names the keys that only verify, for whoever looked for one.
+func (r *keyring) retired() string {
+	var kids []string
+	for kid := range r.verify {
+		if kid != r.kid {
+			kids = append(kids, kid)
+		}
+	}
+	if kids == nil {
+		return "there is none"
+	}
+	slices.Sort(kids)
+	return "there are: " + strings.Join(kids, ", ")
 }
 
 // reload reads the signing key and the retired ones from disk.

@@ -82,6 +82,13 @@ func (t *Tickets) Drop(device string) {
 	t.open = slices.DeleteFunc(t.open, func(o openTicket) bool { return o.principal.Device == device })
 }
 
+// DropAll ends all tickets.
+func (t *Tickets) DropAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open = nil
+}
+
 func (t *Tickets) sweepLocked(now time.Time) {
 	t.open = slices.DeleteFunc(t.open, func(o openTicket) bool { return !now.Before(o.expires) })
 }

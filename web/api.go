@@ -166,8 +166,9 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
 	}
 	s.endWider(p)
 	s.log.Info("token created", "name", p.Name, "device", p.Device, "role", p.Role, "expires", p.ExpiresAt)
-	s.audit(auth.AuditEvent{Event: "token.created", Name: p.Name, Device: p.Device, Addr: s.remoteAddr(r),
-		Detail: map[string]string{"role": string(p.Role), "expiresAt": p.ExpiresAt.Format(time.RFC3339)}})
+	created := auth.TokenCreated(p)
+	created.Addr = s.remoteAddr(r)
+	s.audit(created)
 	writeJSON(w, http.StatusOK, struct {
 		Token string `json:"token"`
 		who
@@ -181,16 +182,4 @@ func (s *Server) endWider(p *auth.Principal) {
 			c.CloseSoon(CloseTokenExpired, "the device was given fewer rights: use its new token")
 		}
 	})
-}
-
-// rotateKeys makes a new signing key. Tokens of the old one stay good until they end.
-func (s *Server) rotateKeys(w http.ResponseWriter, r *http.Request) {
-	old := s.keys.KeyID()
-	if err := s.keys.Rotate(time.Now()); err != nil {
-		writeError(w, http.StatusInternalServerError, "rotate", err.Error()) // to this user only: the local socket
-		return
-	}
-	s.log.Info("signing key rotated", "from", old, "to", s.keys.KeyID())
-	s.audit(auth.AuditEvent{Event: "keys.rotated", Addr: s.remoteAddr(r), Detail: map[string]string{"from": old, "to": s.keys.KeyID()}})
-	writeJSON(w, http.StatusOK, map[string]string{"keyId": s.keys.KeyID(), "retired": old})
 }

@@ -66,7 +66,7 @@ func newHarnessFor(t *testing.T, player Hub, listeners ...net.Listener) *harness
 	h.server, err = New(Options{
 		Hub: player, Gate: h.gate, Tickets: tickets, Edge: edge, Registry: prometheus.NewRegistry(), Audit: h.audit.add,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, QueryToken: true,
-		Log:            slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ func (s *Server) routes() (http.Handler, error) {
 		r.Post("/api/devices/{id}/revoke", s.forAdmins(s.revokeDevice))
 		r.Post("/api/devices/{id}/rename", s.forAdmins(s.renameDevice))
 		r.Post("/api/keys/rotate", s.onSocket(s.rotateKeys))
+		r.Post("/api/keys/{kid}/forget", s.onSocket(s.forgetKey))
 	})
 	return r, s.mountPage(r)
 }

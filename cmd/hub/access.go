@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -81,13 +82,16 @@ func (a *access) verify(token string, now time.Time) (*auth.Principal, error) {
 // issueWithoutHub makes a token on a data dir where no hub runs.
 func issueWithoutHub(dataDir string, grant auth.Grant) (token string, err error) {
 	err = withGate(dataDir, func(gate *auth.Gate) error {
-		token, _, err = gate.Issue(grant, time.Now())
-		return err
+		var p *auth.Principal
+		if token, p, err = gate.Issue(grant, time.Now()); err != nil {
+			return err
+		}
+		return recordWithoutHub(dataDir, auth.TokenCreated(p))
 	})
 	return token, err
 }
 
-// withGate opens the stores of a data dir on which no hub runs.
+// withGate opens the stores of a data dir on which no hub runs, and makes them where they are missing.
 func withGate(dataDir string, use func(*auth.Gate) error) (err error) {
 	keys, err := auth.LoadKeys(dataDir)
 	if err != nil {
@@ -99,6 +103,20 @@ func withGate(dataDir string, use func(*auth.Gate) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, devices.Close()) }()
 	return use(&auth.Gate{Keys: keys, Devices: devices})
+}
+
+// withDevices opens the device store of a data dir on which no hub runs. It makes none: without one the error wraps
+// fs.ErrNotExist.
+func withDevices(dataDir string, use func(*auth.Devices) error) (err error) {
+	if !auth.HasDevices(dataDir) {
+		return fmt.Errorf("%s has no devices: %w", dataDir, fs.ErrNotExist)
+	}
+	devices, err := auth.OpenDevices(dataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, devices.Close()) }()
+	return use(devices)
 }
 
 // recordWithoutHub appends to the audit of a data dir on which no hub runs.

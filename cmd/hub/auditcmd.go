@@ -117,6 +117,9 @@ Somebody who can write the data dir can rewrite all of it consistently: keep the
 			if err != nil {
 				return err
 			}
+			if report.Files == 0 && len(report.Faults) == 0 {
+				return fmt.Errorf("there is no audit in %s", c.DataDir)
+			}
 			for _, fault := range report.Faults {
 				_, _ = fmt.Fprintln(a.out, fault)
 			}

@@ -94,7 +94,7 @@ func announceDemo(a *app, c *config, gate *auth.Gate, url string) error {
 	if err := printQR(a.out, phone); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, demoAdvice, programName(), c.DataDir)
+	_, err = fmt.Fprintf(a.out, demoAdvice, programName(), shellWord(c.DataDir))
 	return err
 }
 
@@ -118,11 +118,3 @@ Open the phone's link in a private window, or on a phone that reaches this addre
 
 Ctrl-C ends the demo.
 `
-
-// programName is how the user starts this program again; `go run` builds it where it cannot be found later.
-func programName() string {
-	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") {
-		return "go run ./cmd/hub"
-	}
-	return os.Args[0]
-}

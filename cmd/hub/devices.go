@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -59,7 +60,10 @@ func listDevices(dataDir string) ([]auth.Device, error) {
 	var answer struct{ Devices []auth.Device }
 	err := newLocalHub(dataDir).call(http.MethodGet, "/api/devices", nil, &answer)
 	if errors.Is(err, errNotRunning) {
-		err = withGate(dataDir, func(gate *auth.Gate) error { answer.Devices = gate.Devices.List(); return nil })
+		err = withDevices(dataDir, func(devices *auth.Devices) error { answer.Devices = devices.List(); return nil })
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // no hub ever ran here: there are none
 	}
 	return answer.Devices, err
 }
@@ -123,12 +127,22 @@ func newDevicesRevokeCommand(a *app) *cobra.Command {
 }
 
 func revokeWithoutHub(dataDir, name string) error {
-	return withGate(dataDir, func(gate *auth.Gate) error {
-		dev, err := gate.Devices.Revoke(name, "by local", time.Now())
+	return withDevices(dataDir, func(devices *auth.Devices) error {
+		dev, err := devices.Revoke(name, "by local", time.Now())
 		if err != nil {
 			return err
 		}
 		return recordWithoutHub(dataDir, auth.AuditEvent{Event: "device.revoked", Name: dev.Name, Device: dev.ID, Detail: map[string]string{"why": dev.RevokedFor}})
+	})
+}
+
+func renameWithoutHub(dataDir, old, name string) error {
+	return withDevices(dataDir, func(devices *auth.Devices) error {
+		dev, err := devices.Rename(old, name, time.Now())
+		if err != nil {
+			return err
+		}
+		return recordWithoutHub(dataDir, auth.AuditEvent{Event: "device.renamed", Name: dev.Name, Device: dev.ID, Detail: map[string]string{"by": "local"}})
 	})
 }
 
@@ -141,10 +155,7 @@ func newDevicesRenameCommand(a *app) *cobra.Command {
 			old, name := cmd.Flags().Arg(0), cmd.Flags().Arg(1)
 			err := newLocalHub(c.DataDir).call(http.MethodPost, devicePath(old, "rename"), map[string]string{"name": name}, nil)
 			if errors.Is(err, errNotRunning) {
-				err = withGate(c.DataDir, func(gate *auth.Gate) error {
-					_, err := gate.Devices.Rename(old, name, time.Now())
-					return err
-				})
+				err = renameWithoutHub(c.DataDir, old, name)
 			}
 			return err
 		}),

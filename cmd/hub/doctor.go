@@ -236,11 +236,11 @@ func (d *doctor) checkClock() {
 func (d *doctor) checkAudit() {
 	report, err := auth.VerifyAudit(d.config.DataDir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		d.bad("audit", "%v", err)
 	case len(report.Faults) > 0:
 		d.bad("audit", "%s (hub audit verify tells more)", report.Faults[0])
+	case report.Files == 0: // nothing happened yet
 	default:
 		d.good("audit", "whole, %d entries", report.Entries)
 	}

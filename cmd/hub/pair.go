@@ -122,12 +122,8 @@ func openPairing(a *app, c *config, flags *grantFlags, picture pictureFlags) err
 	if err := printQR(a.out, opened.Link); err != nil {
 		return err
 	}
-	cancel := programName() + " pair cancel " + opened.ID
-	if c.origin["data-dir"] != "default" {
-		cancel += " --data-dir " + c.DataDir
-	}
 	_, err := fmt.Fprintf(a.out, "\nGood for one device (%s) until %s. To take it back: %s\n%s", opened.Role,
-		opened.ExpiresAt.Local().Format(time.TimeOnly), cancel, warnOfLoopback(opened.Link))
+		opened.ExpiresAt.Local().Format(time.TimeOnly), again(c, "pair cancel "+opened.ID), warnOfLoopback(opened.Link))
 	return err
 }
 
