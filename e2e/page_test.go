@@ -34,7 +34,7 @@ func TestTurnWithAPermissionInTheBrowser(t *testing.T) {
 	p.prompt("ask")
 	p.wantText(".card", "Bash")
 	p.press("cards", "Allow once")
-	p.wantText(".card .fate", "allow by desk")
+	p.wantText("#log .fate", "Bash echo hi: allow by desk")
 	p.wantText("#log", allowedText)
 	p.wantText("#session-state", "idle")
 }
@@ -67,6 +67,49 @@ func TestReloadedPageSeesTheOpenQuestionAgain(t *testing.T) {
 	p.do("reload", chromedp.Reload())
 	p.wantText(".card", "Bash")
 	p.press("cards", "Deny")
-	p.wantText(".card .fate", "deny by desk")
+	p.wantText("#log .fate", "deny by desk")
+	p.wantText("#log summary", "Bash – denied")
 	p.wantText("#log", "I could not do it")
+}
+
+func TestSessionOfAnotherDeviceIsListedByItself(t *testing.T) {
+	d := startDemo(t)
+	desk, phone := openPage(t, "desk", d.desk), openPage(t, "phone", d.phone)
+	phone.wantConnected()
+	desk.createSession("/demo")
+	desk.prompt("ask")
+	phone.wantText("#session-list", "/demo")
+	phone.wantText(".card", "Request: ask · demo")
+	phone.press("cards", "Allow once")
+	phone.wantText("#elsewhere", "allow by phone")
+}
+
+func TestQuestionIsNotAnsweredWithNothing(t *testing.T) {
+	d := startDemo(t)
+	p := openPage(t, "desk", d.desk)
+	p.createSession("/demo")
+	p.prompt("question")
+	p.press("cards", "Answer")
+	p.wantText(".card .fate", "Choose or write an answer first")
+	p.press("cards", "Decline")
+	p.wantText("#log .fate", "decline by desk")
+}
+
+func TestLostSessionIsCalledGone(t *testing.T) {
+	d := startDemo(t)
+	p := openPage(t, "desk", d.desk)
+	p.createSession("/demo")
+	p.prompt("crash")
+	p.wantText("#notice", "This session is gone")
+	p.wantTrue("the session is closed", `document.getElementById("session").hidden && !location.hash`)
+}
+
+func TestReloadedPageOpensItsSessionAgain(t *testing.T) {
+	d := startDemo(t)
+	p := openPage(t, "desk", d.desk)
+	p.createSession("/demo")
+	p.prompt("hello")
+	p.wantText("#session-state", "idle")
+	p.do("reload", chromedp.Reload())
+	p.wantText("#log", "hello")
 }

@@ -186,7 +186,9 @@ export class Cards {
     const card = this.open.get(requestId);
     if (!card) return;
     this.open.delete(requestId);
+    const focus = document.activeElement, orphan = card.box.contains(focus) || (card.sent && focus === document.body);
     card.box.remove();
+    if (orphan) $(this.open.size ? "waiting-count" : "log").focus({ preventScroll: true });
     const { sessionId } = card.params, line = `${subject(card.params)}: ${fate}`;
     if (!this.on.settled(sessionId, line)) this.tell(`${this.on.sessionName(sessionId)}: ${line}`);
     this.count();
