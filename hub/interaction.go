@@ -287,8 +287,14 @@ func (h *Hub) settled(s *session.Session, settlements []session.Settlement) {
 			h.metrics.answerTime.Observe(st.At.Sub(st.Interaction.OpenedAt).Seconds())
 		}
 		h.log.Info("interaction settled", "session", s.ID, "requestId", st.RequestID, "outcome", st.Outcome, "by", st.By.Name, "device", st.By.Device)
-		h.audit(auth.AuditEvent{Event: "interaction.settled", Name: st.By.Name, Device: st.By.Device, SessionID: s.ID,
-			Detail: map[string]string{"requestId": st.RequestID, "outcome": st.Outcome}})
+		detail := map[string]string{"requestId": st.RequestID, "outcome": st.Outcome}
+		if in := st.Interaction; in != nil {
+			detail["kind"] = string(in.Kind)
+			if in.ToolName != "" {
+				detail["tool"] = in.ToolName
+			}
+		}
+		h.audit(auth.AuditEvent{Event: "interaction.settled", Name: st.By.Name, Device: st.By.Device, SessionID: s.ID, Detail: detail})
 		frame := notification("hub/interactionSettled", st)
 		for _, c := range h.allClients() {
 			if c.sees(s) {
