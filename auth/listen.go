@@ -9,18 +9,12 @@ import (
 const AllowListenFlag = "--allow-remote"
 
 // CheckListen keeps the hub on this machine unless somebody decided otherwise: whoever reaches it and holds a token
-// runs commands. Beyond the loopback it wants a public URL (then there is a plan, and a host name to check) or the
-// explicit flag.
-func CheckListen(addr, publicURL string, allowed bool) error {
+// runs commands. allowed is that decision: a public URL (then there is a plan, and a host name to check) or the explicit
+// flag.
+func CheckListen(addr string, allowed bool) error {
 	name, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("listen address %.100q is not host:port: %w", addr, err)
-	}
-	if publicURL != "" {
-		if _, err := parsePublicURL(publicURL); err != nil {
-			return fmt.Errorf("public URL: %w", err)
-		}
-		return nil
 	}
 	if allowed {
 		return nil

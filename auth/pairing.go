@@ -40,15 +40,15 @@ var (
 
 // Pairing is an open invitation to one device. Its code is known only to whoever opened it.
 type Pairing struct {
-	ID         string        `json:"id"`             // to cancel it by; says nothing about the code
-	Name       string        `json:"name,omitempty"` // for the device, unless it brings its own
-	Role       Role          `json:"role"`
-	Sessions   []string      `json:"sessions,omitempty"`
-	Workspaces []string      `json:"workspaces,omitempty"`
-	Profiles   []Profile     `json:"profiles"`
-	TTL        time.Duration `json:"ttl"` // the device's life
-	OpenedBy   string        `json:"openedBy"`
-	ExpiresAt  time.Time     `json:"expiresAt"`
+	ID         string    `json:"id"`             // to cancel it by; says nothing about the code
+	Name       string    `json:"name,omitempty"` // for the device, unless it brings its own
+	Role       Role      `json:"role"`
+	Sessions   []string  `json:"sessions,omitempty"`
+	Workspaces []string  `json:"workspaces,omitempty"`
+	Profiles   []Profile `json:"profiles"`
+	TTLSeconds int64     `json:"ttlSeconds"` // the device's life
+	OpenedBy   string    `json:"openedBy"`
+	ExpiresAt  time.Time `json:"expiresAt"`
 }
 
 // OpenPairing makes a code that enrols one device with the grant, once, within five minutes. Unlike a token made by
@@ -74,7 +74,7 @@ func (d *Devices) OpenPairing(g Grant, openedBy string, now time.Time) (code str
 	key := pairingKey(code)
 	p = Pairing{
 		ID: hex.EncodeToString(key[:pairingIDBytes]), Name: suggested, Role: g.Role, Sessions: g.Sessions,
-		Workspaces: g.Workspaces, Profiles: g.Profiles, TTL: g.TTL, OpenedBy: openedBy, ExpiresAt: now.Add(pairingLife),
+		Workspaces: g.Workspaces, Profiles: g.Profiles, TTLSeconds: int64(g.TTL / time.Second), OpenedBy: openedBy, ExpiresAt: now.Add(pairingLife),
 	}
 	err = d.write(func(tx *bbolt.Tx) ([]Device, error) {
 		open, err := sweepPairings(tx, now)
@@ -116,7 +116,7 @@ func (d *Devices) Pair(code, name string, now time.Time) (Device, string, error)
 		}
 		dev = newDevice(Grant{
 			Name: d.freeName(cmp.Or(name, p.Name, "device"), now), Role: p.Role, Sessions: p.Sessions, Workspaces: p.Workspaces,
-			Profiles: p.Profiles, TTL: p.TTL,
+			Profiles: p.Profiles, TTL: time.Duration(p.TTLSeconds) * time.Second,
 		}, KindPaired, now)
 		if secret, err = startRefresh(tx, dev.ID, now); err != nil {
 			return nil, err

@@ -5,9 +5,6 @@ import "fmt"
 // Right is a set of rights; each constant is a set of one.
 type Right uint8
 
-// Rights is the same set under the name that reads better for several.
-type Rights = Right
-
 const (
 	View    Right = 1 << iota // look
 	Answer                    // settle interactions

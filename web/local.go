@@ -20,12 +20,22 @@ const SocketName = "hub.sock"
 // maxSocketPath is what a socket address holds, less the final zero: 108 bytes on Linux, 104 on macOS and the BSDs.
 const maxSocketPath = 103
 
+// SocketPath is where the local socket of a data dir is. One that the system cannot address is an error: no hub can run
+// there.
+func SocketPath(dataDir string) (string, error) {
+	path := filepath.Join(dataDir, SocketName)
+	if len(path) > maxSocketPath {
+		return "", fmt.Errorf("the path of the local socket is longer than the system allows (%d bytes), choose a shorter --data-dir: %s", maxSocketPath, path)
+	}
+	return path, nil
+}
+
 // ListenLocal opens the local socket in the data dir. Whoever gets through it is the same user on this machine and has
 // all rights: file mode and directory keep others out, and the peer's credentials are checked as well.
 func ListenLocal(dataDir string, log *slog.Logger) (net.Listener, error) {
-	path := filepath.Join(dataDir, SocketName)
-	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("the path of the local socket is longer than the system allows (%d bytes), choose a shorter --data-dir: %s", maxSocketPath, path)
+	path, err := SocketPath(dataDir)
+	if err != nil {
+		return nil, err
 	}
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil { // a second is plenty within one machine
 		_ = conn.Close()

@@ -124,9 +124,10 @@ Somebody who can write the data dir can rewrite all of it consistently: keep the
 				_, _ = fmt.Fprintln(a.out, fault)
 			}
 			if len(report.Faults) > 0 {
-				return fmt.Errorf("the audit has %d faults", len(report.Faults))
+				return fmt.Errorf("the audit has %s", count(len(report.Faults), "fault", "faults"))
 			}
-			_, err = fmt.Fprintf(a.out, "whole: %d entries in %d files, last hash %s\n", report.Entries, report.Files, report.Last.Hash)
+			_, err = fmt.Fprintf(a.out, "whole: %s in %s, last hash %s\n",
+				count(report.Entries, "entry", "entries"), count(report.Files, "file", "files"), report.Last.Hash)
 			return err
 		}),
 	}

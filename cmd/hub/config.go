@@ -240,10 +240,12 @@ func (c *config) check(bad *faults) {
 	if c.DataDir == "" {
 		bad.add("data-dir: is empty and neither XDG_STATE_HOME nor HOME is set")
 	}
-	for _, fault := range apart(auth.CheckListen(c.Listen, "", c.AllowRemote || c.PublicURL != "")) {
-		bad.add("listen: %v", fault)
+	edge := c.edge("check")
+	if err := auth.CheckListen(c.Listen, c.AllowRemote || c.PublicURL != ""); err != nil {
+		bad.add("listen: %v", err)
+		edge.Listen = "" // it would be told a second time
 	}
-	if _, err := auth.NewEdge(c.edge("check")); err != nil {
+	if _, err := auth.NewEdge(edge); err != nil {
 		for _, fault := range apart(err) {
 			bad.add("%v", fault)
 		}

@@ -82,15 +82,15 @@ func printDevices(w io.Writer, devices []auth.Device, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "NAME\tID\tROLE\tLIMITED TO\tLAST SEEN\tFROM\tENDS")
 	for _, dev := range devices {
-		seen, from, ends := "never", dev.LastAddr, "in "+remaining(dev.ExpiresAt.Sub(now))
+		seen, from, ends := "never", dev.LastAddr, "in "+roughly(dev.ExpiresAt.Sub(now))
 		if !dev.LastSeen.IsZero() {
-			seen = age(now, dev.LastSeen) + " ago"
+			seen = roughly(now.Sub(dev.LastSeen)) + " ago"
 		}
 		switch {
 		case dev.Revoked():
 			ends = "revoked " + dev.RevokedFor
-		case !dev.Live(now):
-			ends = "ended"
+		case !now.Before(dev.ExpiresAt):
+			ends = "expired"
 		}
 		limits := strings.Join(append(append([]string{}, dev.Sessions...), dev.Workspaces...), " ")
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", dev.Name, dev.ID, dev.Role, limits, seen, from, ends)
@@ -98,13 +98,18 @@ func printDevices(w io.Writer, devices []auth.Device, now time.Time) error {
 	return t.Flush()
 }
 
-// remaining is a duration as people say it: days from two on.
-func remaining(d time.Duration) string {
+// roughly is a duration in the one unit that people look at.
+func roughly(d time.Duration) string {
 	const day = 24 * time.Hour
-	if d >= 2*day {
-		return fmt.Sprintf("%d days", (d+day/2)/day)
+	for _, unit := range []struct {
+		size time.Duration
+		name string
+	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if d >= 2*unit.size {
+			return fmt.Sprintf("%d%s", (d+unit.size/2)/unit.size, unit.name)
+		}
 	}
-	return shortDuration(d.Round(time.Second))
+	return fmt.Sprintf("%ds", max(0, (d+time.Second/2)/time.Second))
 }
 
 func newDevicesRevokeCommand(a *app) *cobra.Command {

@@ -37,7 +37,7 @@ Exits with 1 if something is broken or open to other users; warnings alone exit 
 				}
 			}
 			if d.broken > 0 {
-				return fmt.Errorf("%d checks failed", d.broken)
+				return fmt.Errorf("%s failed", count(d.broken, "check", "checks"))
 			}
 			return nil
 		}),
@@ -73,11 +73,11 @@ func (d *doctor) add(grade, about, format string, args []any) {
 func (d *doctor) examine() {
 	d.checkDataDir()
 	running := d.checkSocket()
-	d.checkListen(running)
+	d.checkListen(running != nil)
 	d.checkProxy()
 	d.checkTLS()
 	d.checkSecretFiles()
-	d.checkAppServer()
+	d.checkAppServer(running)
 	d.checkClock()
 	d.checkAudit()
 }
@@ -93,26 +93,26 @@ func (d *doctor) checkDataDir() {
 	}
 }
 
-// checkSocket also tells whether a hub runs.
-func (d *doctor) checkSocket() bool {
+// checkSocket also gives the status of the hub that runs, nil without one.
+func (d *doctor) checkSocket() *hub.Status {
 	var status hub.Status
 	err := newLocalHub(d.config.DataDir).call(http.MethodGet, "/api/status", nil, &status)
 	switch {
 	case err == nil:
-		d.good("hub", "runs, version %s, app-server %s, %d clients", status.Version, status.AppServer.State, len(status.Clients))
-		return true
+		d.good("hub", "runs, version %s, %s", status.Version, count(len(status.Clients), "client", "clients"))
+		return &status
 	case errors.Is(err, errNotRunning):
 		d.good("hub", "does not run")
 	default:
 		d.bad("hub", "%v", err)
 	}
-	return false
+	return nil
 }
 
 func (d *doctor) checkListen(running bool) {
 	c := d.config
 	name, _, _ := net.SplitHostPort(c.Listen)
-	loopback := auth.CheckListen(c.Listen, "", false) == nil
+	loopback := auth.CheckListen(c.Listen, false) == nil
 	switch {
 	case loopback:
 		d.good("listen", "%s: this machine only", c.Listen)
@@ -194,7 +194,12 @@ func (d *doctor) checkSecretFiles() {
 	}
 }
 
-func (d *doctor) checkAppServer() {
+// checkAppServer believes a running hub about its own; only without one it looks for what the next would start.
+func (d *doctor) checkAppServer(running *hub.Status) {
+	if running != nil {
+		d.checkRunningAppServer(running.AppServer)
+		return
+	}
 	command, err := findAppServer(d.config, d.environ)
 	if err != nil {
 		d.bad("app-server", "%v", err)
@@ -207,6 +212,21 @@ func (d *doctor) checkAppServer() {
 	} else {
 		d.good("app-server", "%s", path)
 	}
+}
+
+func (d *doctor) checkRunningAppServer(s hub.AppServerStatus) {
+	say := d.warn // starting, migrating, restarting: ask again in a moment
+	switch s.State {
+	case "ready":
+		say = d.good
+	case "failed":
+		say = d.bad
+	}
+	text := fmt.Sprintf("%s (%s)", s.State, processOf(s))
+	if s.Detail != "" {
+		text += ": " + s.Detail
+	}
+	say("app-server", "%s", text)
 }
 
 // clockTolerance is what the clocks of two file systems may differ by.
@@ -242,6 +262,6 @@ func (d *doctor) checkAudit() {
 		d.bad("audit", "%s (hub audit verify tells more)", report.Faults[0])
 	case report.Files == 0: // nothing happened yet
 	default:
-		d.good("audit", "whole, %d entries", report.Entries)
+		d.good("audit", "whole, %s", count(report.Entries, "entry", "entries"))
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -31,8 +30,12 @@ type localHub struct {
 
 func newLocalHub(dataDir string) *localHub {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		path, err := web.SocketPath(dataDir)
+		if err != nil {
+			return nil, err
+		}
 		var d net.Dialer
-		return d.DialContext(ctx, "unix", filepath.Join(dataDir, web.SocketName))
+		return d.DialContext(ctx, "unix", path)
 	}
 	return &localHub{
 		dataDir: dataDir,
@@ -45,6 +48,9 @@ func newLocalHub(dataDir string) *localHub {
 
 // call sends a request (a JSON body if in is not nil) and decodes a good answer into out (if that is not nil).
 func (l *localHub) call(method, path string, in, out any) error {
+	if _, err := web.SocketPath(l.dataDir); err != nil {
+		return err
+	}
 	var body io.Reader
 	if in != nil {
 		encoded, err := json.Marshal(in)

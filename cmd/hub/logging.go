@@ -12,12 +12,20 @@ import (
 func newLogger(w io.Writer, c *config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // one of four words, checked by the table
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: sayDuration}
 	_, terminal := terminalWidth(w)
 	if c.LogFormat == "text" || c.LogFormat == "auto" && terminal {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+// sayDuration writes durations as people do: slog's JSON would give bare nanoseconds.
+func sayDuration(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // terminalWidth is the number of columns, if w is a terminal at all.

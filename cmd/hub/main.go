@@ -37,7 +37,7 @@ type app struct {
 func run(a *app, args []string) int {
 	root := newRoot(a)
 	root.SetArgs(args)
-	err := root.Execute()
+	asked, err := root.ExecuteC()
 	if err == nil {
 		return exitClean
 	}
@@ -47,7 +47,7 @@ func run(a *app, args []string) int {
 	}
 	_, _ = fmt.Fprintf(a.err, "hub: %v\n", err)
 	if !a.started {
-		_, _ = fmt.Fprintln(a.err, "Run 'hub --help' for usage.")
+		_, _ = fmt.Fprintf(a.err, "Run '%s --help' for usage.\n", asked.CommandPath())
 		return exitUsage
 	}
 	if errors.Is(err, errConfig) {

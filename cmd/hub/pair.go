@@ -162,7 +162,7 @@ func printPairings(w io.Writer, open []auth.Pairing, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "ID\tFOR\tROLE\tOPENED BY\tENDS")
 	for _, p := range open {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\tin %s\n", p.ID, p.Name, p.Role, p.OpenedBy, age(p.ExpiresAt, now))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\tin %s\n", p.ID, p.Name, p.Role, p.OpenedBy, roughly(p.ExpiresAt.Sub(now)))
 	}
 	return t.Flush()
 }

@@ -18,6 +18,8 @@ Every setting is a flag, a HUB_… variable and a key in the configuration file,
 		SilenceErrors: true, // run prints them, once
 		SilenceUsage:  true,
 	}
+	root.Version = readBuild().version
+	root.SetVersionTemplate(versionText())
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)

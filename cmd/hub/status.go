@@ -58,7 +58,7 @@ func printStatus(w io.Writer, s *statusAnswer, now time.Time) error {
 
 	row("hub\t%s\t(%s, version %s, up %s)", s.Instance.Name, s.Instance.ID, s.Version, since(s.UptimeMs))
 	row("listening\t%s", strings.Join(s.Addresses, "  "))
-	row("app-server\t%s\t(generation %d, process %d)", s.AppServer.State, s.AppServer.Generation, s.AppServer.Pid)
+	row("app-server\t%s\t(%s)", s.AppServer.State, processOf(s.AppServer))
 	if s.AppServer.Detail != "" {
 		row("\t%s", s.AppServer.Detail)
 	}
@@ -77,8 +77,23 @@ func printStatus(w io.Writer, s *statusAnswer, now time.Time) error {
 	return t.Flush()
 }
 
+func processOf(s hub.AppServerStatus) string {
+	if s.Pid == 0 {
+		return fmt.Sprintf("generation %d, no process", s.Generation)
+	}
+	return fmt.Sprintf("generation %d, process %d", s.Generation, s.Pid)
+}
+
 func since(ms int64) string {
 	return shortDuration((time.Duration(ms) * time.Millisecond).Round(time.Second))
+}
+
+// count is a number of things.
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 func age(now, then time.Time) string { return shortDuration(now.Sub(then).Round(time.Second)) }

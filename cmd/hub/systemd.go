@@ -11,7 +11,7 @@ import (
 // tellSystemd reports a state to the service manager; without one it does nothing.
 func tellSystemd(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn("systemd could not be told", "state", state, "err", err)
+		log.Warn("systemd could not be told", "state", state, "error", err)
 	}
 }
 
@@ -19,7 +19,7 @@ func tellSystemd(log *slog.Logger, state string) {
 func watchdog(ctx context.Context, log *slog.Logger, alive func() error) {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		log.Warn("systemd watchdog is off", "err", err)
+		log.Warn("systemd watchdog is off", "error", err)
 	}
 	if limit <= 0 {
 		return
@@ -33,7 +33,7 @@ func watchdog(ctx context.Context, log *slog.Logger, alive func() error) {
 		case <-tick.C:
 		}
 		if err := alive(); err != nil {
-			log.Error("the hub does not answer itself, systemd's watchdog is not fed", "err", err)
+			log.Error("the hub does not answer itself, systemd's watchdog is not fed", "error", err)
 			continue
 		}
 		tellSystemd(log, daemon.SdNotifyWatchdog)

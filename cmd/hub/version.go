@@ -49,15 +49,19 @@ func (b *build) readVCS(settings []debug.BuildSetting) {
 	}
 }
 
+func versionText() string {
+	b := readBuild()
+	return fmt.Sprintf("hub %s\ncommit %s\nbuilt  %s\n%s %s/%s\n",
+		b.version, b.commit, b.date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, commit and build date",
 		Args:  cobra.NoArgs,
 		RunE: a.body(func(*cobra.Command, []string) error {
-			b := readBuild()
-			_, err := fmt.Fprintf(a.out, "hub %s\ncommit %s\nbuilt  %s\n%s %s/%s\n",
-				b.version, b.commit, b.date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(a.out, versionText())
 			return err
 		}),
 	}
