@@ -225,7 +225,10 @@ function refreshList() {
 }
 
 setInterval(refreshList, LIST_EVERY);
-document.addEventListener("visibilitychange", refreshList);
+document.addEventListener("visibilitychange", () => {
+  lastSign = Date.now(); // a page that slept has heard nothing; that says nothing about the agent
+  refreshList();
+});
 
 async function listSessions() {
   const request = asked = connection.request("session/list", { limit: 100 });

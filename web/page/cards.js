@@ -32,9 +32,11 @@ export class Cards {
     if (old) old.box.replaceWith(card.box);
     else $("cards").append(card.box);
     this.open.set(params.requestId, card);
-    if (!old) $("waiting").open = true;
     this.rename();
     this.count();
+    if (old) return;
+    $("waiting").open = true;
+    $("spoken").textContent = `${$("waiting-count").textContent}: ${title.textContent}`; // the sheet was hidden, and hidden parts are not read out
   }
 
   // rename is for when the names of sessions may have changed.
@@ -196,6 +198,7 @@ export class Cards {
 
   tell(text) {
     $("elsewhere").textContent = text;
+    if (text) $("spoken").textContent = text;
     clearTimeout(this.told);
     if (text) this.told = setTimeout(() => this.tell(""), TOLD);
     this.count();
