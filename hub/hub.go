@@ -40,41 +40,47 @@ type Options struct {
 	Registerer prometheus.Registerer // nil keeps the metrics to itself
 }
 
+// What the options are when nobody says.
 const (
-	defaultCallTimeout     = 180 * time.Second
-	defaultReadyWait       = 10 * time.Second
-	defaultMaxMessageBytes = 32 << 20
-	// defaultRateLimit and defaultRateBurst: a person's page sends a few frames
-	// a second, a script that lists and reads some dozens.
-	defaultRateLimit = 50
-	defaultRateBurst = 200
+	// DefaultCallTimeout: the app-server's own desktop gives up on a call after
+	// the same time (protocol document 1.8).
+	DefaultCallTimeout = 180 * time.Second
+	// DefaultMaxMessageBytes: a prompt with a few photographs in it passes.
+	DefaultMaxMessageBytes = 32 << 20
+	// DefaultRateLimit and DefaultRateBurst: a person's page sends a few frames
+	// a second, a script that lists and reads some dozens; the burst lets one
+	// reconnect to many sessions at once.
+	DefaultRateLimit = 50
+	DefaultRateBurst = 200
+	// DefaultMaxConnections leaves room for a thousand scripts under one token
+	// and keeps one that leaked from using up the 65,536 file descriptors that
+	// the service unit allows.
+	DefaultMaxConnections = 10_000
+
+	defaultReadyWait = 10 * time.Second
 	// defaultTopicLinger: a phone that was in a pocket for some minutes resumes.
 	defaultTopicLinger = 5 * time.Minute
 	rateRetry          = time.Second // the hint with -32042
-	// defaultMaxConnections leaves room for a thousand scripts under one token
-	// and keeps one that leaked from using up the 65,536 file descriptors that
-	// the service unit allows.
-	defaultMaxConnections = 10_000
 )
 
 func (o *Options) fillIn() {
 	if o.CallTimeout == 0 {
-		o.CallTimeout = defaultCallTimeout
+		o.CallTimeout = DefaultCallTimeout
 	}
 	if o.ReadyWait == 0 {
 		o.ReadyWait = defaultReadyWait
 	}
 	if o.MaxMessageBytes == 0 {
-		o.MaxMessageBytes = defaultMaxMessageBytes
+		o.MaxMessageBytes = DefaultMaxMessageBytes
 	}
 	if o.RateLimit == 0 {
-		o.RateLimit = defaultRateLimit
+		o.RateLimit = DefaultRateLimit
 	}
 	if o.RateBurst == 0 {
-		o.RateBurst = defaultRateBurst
+		o.RateBurst = DefaultRateBurst
 	}
 	if o.MaxConnections == 0 {
-		o.MaxConnections = defaultMaxConnections
+		o.MaxConnections = DefaultMaxConnections
 	}
 	if o.TopicLinger == 0 {
 		o.TopicLinger = defaultTopicLinger

@@ -2,9 +2,7 @@ package web
 
 import (
 	"errors"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -75,27 +73,10 @@ func (s *Server) baseURL(r *http.Request) string {
 	}
 	for _, address := range s.Addresses() {
 		if scheme, rest, tcp := strings.Cut(address, "://"); tcp {
-			return scheme + "://" + reachable(rest)
+			return ListenURL(scheme, rest)
 		}
 	}
 	return ""
-}
-
-// reachable puts an address of this machine in the place of "every address", one that a phone can reach if there is.
-func reachable(address string) string {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil || !at.Addr().IsUnspecified() {
-		return address
-	}
-	host := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	own, _ := net.InterfaceAddrs()
-	for _, a := range own {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() && prefix.Addr().IsGlobalUnicast() {
-			host = prefix.Addr()
-			break
-		}
-	}
-	return netip.AddrPortFrom(host, at.Port()).String()
 }
 
 func (s *Server) listPairings(w http.ResponseWriter, _ *http.Request, _ *auth.Principal) {

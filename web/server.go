@@ -28,7 +28,6 @@ const (
 	// maxBodyBytes: the greatest body is the scope of a token to create.
 	maxBodyBytes = 64 << 10
 
-	defaultMaxMessage   = 32 << 20 // design: what a client may send
 	defaultDrainTimeout = 5 * time.Second
 	// retryAfter is what clients are told when the hub goes: a restart takes about a second.
 	retryAfter = 2 * time.Second
@@ -121,7 +120,7 @@ func New(o Options) (*Server, error) {
 		o.Seen = func(_, _, _ string) {}
 	}
 	if o.MaxMessageBytes == 0 {
-		o.MaxMessageBytes = defaultMaxMessage
+		o.MaxMessageBytes = hub.DefaultMaxMessageBytes
 	}
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = defaultDrainTimeout

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -77,18 +78,16 @@ func (f *front) listen() error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	f.url = listenURL(f.config.PublicURL, clients.Addr())
+	scheme := "http"
 	if f.config.TLSCert != "" {
 		pair, err := loadCertificate(f.config.TLSCert, f.config.TLSKey, f.log)
 		if err != nil {
 			_ = clients.Close()
 			return fmt.Errorf("--tls-cert, --tls-key: %w", err)
 		}
-		clients = listenTLS(clients, pair)
-		if f.config.PublicURL == "" {
-			f.url = "https" + strings.TrimPrefix(f.url, "http")
-		}
+		clients, scheme = listenTLS(clients, pair), "https"
 	}
+	f.url = cmp.Or(f.config.PublicURL, web.ListenURL(scheme, clients.Addr().String()))
 	f.listeners = append(f.listeners, clients)
 	local, err := web.ListenLocal(f.config.DataDir, f.log)
 	if err != nil {
@@ -127,11 +126,14 @@ func (f *front) start(hubContext context.Context) <-chan error {
 	return ended
 }
 
+// metricsHeaderTimeout: a scraper sends its header in one packet.
+const metricsHeaderTimeout = 5 * time.Second
+
 // serveMetrics answers every path: whoever was given this address wants the metrics.
 func (f *front) serveMetrics(ctx context.Context) error {
 	server := &http.Server{
 		Handler:           f.edge.MetricsHandler(),
-		ReadHeaderTimeout: localTimeout,
+		ReadHeaderTimeout: metricsHeaderTimeout,
 		ErrorLog:          slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

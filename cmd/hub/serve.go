@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -31,15 +30,23 @@ func newServeCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), a, c, command, nil)
+			return serve(cmd.Context(), a, c, command, func(*auth.Gate, string) error { return announceServing(a, c) })
 		}),
 	}
 	addFlags(cmd.Flags(), a.environ, forServing)
 	return cmd
 }
 
-// serve runs a hub from start to end. It returns nil after a clean drain. announce (may be nil) is called once the
-// hub listens.
+// announceServing tells a person at a terminal how to come in; logs do not need it.
+func announceServing(a *app, c *config) error {
+	if _, terminal := terminalWidth(a.out); !terminal {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.out, "To let a browser in, type in another terminal: %s\n", again(c, "pair"))
+	return err
+}
+
+// serve runs a hub from start to end. It returns nil after a clean drain. announce is called once the hub listens.
 //
 // Start: data dir and its lock, stores, hub, listeners, app-server, ready. The end is the same backwards.
 func serve(ctx context.Context, a *app, c *config, command []string, announce func(*auth.Gate, string) error) error {
@@ -74,9 +81,6 @@ func serve(ctx context.Context, a *app, c *config, command []string, announce fu
 	err = front.run(ctx, signals, func() error {
 		log.Info("hub listens", "url", front.url, "instance", instance, "dataDir", dir.path, "version", version)
 		access.recorder.event(auth.AuditEvent{Event: "hub.started", Detail: map[string]string{"url": front.url, "version": version}})
-		if announce == nil {
-			return nil
-		}
 		return announce(access.gate, front.url)
 	})
 	access.recorder.event(auth.AuditEvent{Event: "hub.stopped"})
@@ -194,19 +198,4 @@ func (f *front) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 		}
 		return err
 	}
-}
-
-// listenURL is the address to open for a listener: the public one, else the one it got, with a name for "everywhere".
-func listenURL(publicURL string, address net.Addr) string {
-	if publicURL != "" {
-		return publicURL
-	}
-	host, port, err := net.SplitHostPort(address.String())
-	if err != nil {
-		return "http://" + address.String()
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"time"
+
+	"zcodehub/hub"
 )
 
 // config is what the hub runs with, whatever it came from.
@@ -89,18 +91,14 @@ func defaults(environ []string) *config {
 		Listen:    "127.0.0.1:8377",
 		// Some clients that run in a browser have no other way.
 		QueryToken: true,
-		// The app-server's own desktop gives up on a call after the same time.
-		CallTimeout: 180 * time.Second,
 		// The stop ladder of the app-server takes up to 3.8 s; the rest is for clients to be told.
-		DrainTimeout: 10 * time.Second,
-		// A prompt with a few photographs in it passes.
-		MaxMessageBytes: 32 << 20,
-		// A person's client sends a few frames a second; the burst lets one reconnect to many sessions at once.
-		RateLimit: 50,
-		RateBurst: 200,
-		// Far above what one device opens, and an end to one that opens them by mistake.
-		MaxConnections: 10_000,
-		Provider:       providerConfig{ID: "hub", APIType: "anthropic-messages"},
+		DrainTimeout:    10 * time.Second,
+		CallTimeout:     hub.DefaultCallTimeout,
+		MaxMessageBytes: hub.DefaultMaxMessageBytes,
+		RateLimit:       hub.DefaultRateLimit,
+		RateBurst:       hub.DefaultRateBurst,
+		MaxConnections:  hub.DefaultMaxConnections,
+		Provider:        providerConfig{ID: "hub", APIType: "anthropic-messages"},
 	}
 }
 
