@@ -20,6 +20,7 @@ func newAuditCommand(a *app) *cobra.Command {
 		Use:   "audit",
 		Short: "Show the record of who did what, and check that it is whole",
 		Args:  cobra.NoArgs,
+		RunE:  showHelp,
 	}
 	cmd.AddCommand(newAuditShowCommand(a), newAuditVerifyCommand(a))
 	return cmd

@@ -22,6 +22,7 @@ func newDevicesCommand(a *app) *cobra.Command {
 		Use:   "devices",
 		Short: "List, rename and revoke the devices that may come in",
 		Args:  cobra.NoArgs,
+		RunE:  showHelp,
 	}
 	cmd.AddCommand(newDevicesListCommand(a), newDevicesRevokeCommand(a), newDevicesRenameCommand(a))
 	return cmd

@@ -17,6 +17,7 @@ func newKeysCommand(a *app) *cobra.Command {
 		Use:   "keys",
 		Short: "Change the key that signs tokens",
 		Args:  cobra.NoArgs,
+		RunE:  showHelp,
 	}
 	cmd.AddCommand(newKeysRotateCommand(a), newKeysForgetCommand(a))
 	return cmd

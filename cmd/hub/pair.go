@@ -22,16 +22,37 @@ type grantFlags struct {
 	profiles []string
 }
 
-func (g *grantFlags) add(cmd *cobra.Command, role string, ttl time.Duration) {
+// add defines them; profiles says what is allowed when --profile is not given.
+func (g *grantFlags) add(cmd *cobra.Command, role string, ttl time.Duration, profiles string) {
 	f := cmd.Flags()
 	f.StringVar(&g.role, "role", role, "viewer, approver, operator or admin")
-	f.StringVar(&g.grant.Name, "name", "", "what to call the device, unless it says itself")
+	f.StringVar(&g.grant.Name, "name", "", "what to call who or what comes in")
 	f.StringSliceVar(&g.grant.Sessions, "session", nil, "limit it to this session (repeatable)")
 	f.StringSliceVar(&g.grant.Workspaces, "workspace", nil, "limit it to sessions of this workspace (repeatable)")
-	f.StringSliceVar(&g.profiles, "profile", nil, "allow this profile: "+string(auth.Continuous)+" or "+string(auth.Replayable)+" (repeatable; default "+string(auth.Replayable)+" alone)")
-	f.DurationVar(&g.grant.TTL, "ttl", ttl, "how long the device may come in")
+	f.StringSliceVar(&g.profiles, "profile", nil, "allow this profile only: "+string(auth.Continuous)+" or "+string(auth.Replayable)+" (repeatable; default "+profiles+")")
+	f.DurationVar(&g.grant.TTL, "ttl", ttl, "how long it may come in")
 	completeWords(cmd, "role", "viewer", "approver", "operator", "admin")
 	completeWords(cmd, "profile", string(auth.Continuous), string(auth.Replayable))
+}
+
+// parse checks the words of the command line.
+func (g *grantFlags) parse() (auth.Grant, error) {
+	grant := g.grant
+	var err error
+	if grant.Role, err = auth.ParseRole(g.role); err != nil {
+		return grant, faultf("%v", err)
+	}
+	if grant.TTL < time.Second {
+		return grant, faultf("--ttl: wants a second or more, such as 24h")
+	}
+	for _, word := range g.profiles {
+		profile, err := auth.ParseProfile(word)
+		if err != nil {
+			return grant, faultf("%v", err)
+		}
+		grant.Profiles = append(grant.Profiles, profile)
+	}
+	return grant, nil
 }
 
 // pictureFlags are where the QR code goes beside the terminal.
@@ -62,7 +83,7 @@ hub devices revoke ends it.`,
 		Args: cobra.NoArgs,
 		RunE: a.configured(func(_ *cobra.Command, c *config) error { return openPairing(a, c, &flags, picture) }),
 	}
-	flags.add(cmd, string(auth.RoleOperator), auth.PairedTTL)
+	flags.add(cmd, string(auth.RoleOperator), auth.PairedTTL, string(auth.Replayable))
 	picture.add(cmd)
 	cmd.AddCommand(newPairListCommand(a), newPairCancelCommand(a))
 	return cmd
@@ -103,13 +124,16 @@ type openedPairing struct {
 }
 
 func openPairing(a *app, c *config, flags *grantFlags, picture pictureFlags) error {
-	if err := parseGrant(&flags.grant, flags.role, flags.profiles); err != nil {
+	grant, err := flags.parse()
+	if err != nil {
 		return err
 	}
+	local := newLocalHub(c.DataDir)
 	var opened openedPairing
-	if err := newLocalHub(c.DataDir).call(http.MethodPost, "/api/pairings", requestFor(flags.grant), &opened); err != nil {
+	if err := local.call(http.MethodPost, "/api/pairings", requestFor(grant), &opened); err != nil {
 		return err
 	}
+	warnOfSessions(a.err, local, grant.Sessions)
 	if err := writePictures(opened.Link, picture); err != nil {
 		return err
 	}
@@ -122,7 +146,7 @@ func openPairing(a *app, c *config, flags *grantFlags, picture pictureFlags) err
 	if err := printQR(a.out, opened.Link); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "\nGood for one device (%s) until %s. To take it back: %s\n%s", opened.Role,
+	_, err = fmt.Fprintf(a.out, "\nGood for one device (%s) until %s. To take it back: %s\n%s", opened.Role,
 		opened.ExpiresAt.Local().Format(time.TimeOnly), again(c, "pair cancel "+opened.ID), warnOfLoopback(opened.Link))
 	return err
 }

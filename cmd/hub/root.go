@@ -45,6 +45,9 @@ Every setting is a flag, a HUB_… variable and a key in the configuration file,
 	return root
 }
 
+// showHelp is the RunE of a command that only holds others. Without one, a misspelt subcommand would be no error.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
 // completeWords lets the shell offer the words that a flag takes.
 func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that does not exist

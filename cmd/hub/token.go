@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +19,7 @@ func newTokenCommand(a *app) *cobra.Command {
 		Use:   "token",
 		Short: "Make and inspect tokens",
 		Args:  cobra.NoArgs,
+		RunE:  showHelp,
 	}
 	cmd.AddCommand(newTokenCreateCommand(a), newTokenInspectCommand(a))
 	return cmd
@@ -36,9 +36,7 @@ type tokenRequest struct {
 }
 
 func newTokenCreateCommand(a *app) *cobra.Command {
-	var grant auth.Grant
-	var role string
-	var profiles []string
+	var flags grantFlags
 	cmd := &cobra.Command{
 		Use:   "create --role ROLE --name NAME",
 		Short: "Print a new token on standard output",
@@ -50,7 +48,8 @@ admin may do everything. A token limited to sessions or workspaces knows of no o
   hub token create --role viewer --name wall --session sess_1 > token.txt`,
 		Args: cobra.NoArgs,
 		RunE: a.configured(func(_ *cobra.Command, c *config) error {
-			if err := parseGrant(&grant, role, profiles); err != nil {
+			grant, err := flags.parse()
+			if err != nil {
 				return err
 			}
 			token, err := createToken(c.DataDir, grant)
@@ -61,18 +60,10 @@ admin may do everything. A token limited to sessions or workspaces knows of no o
 			return err
 		}),
 	}
-	f := cmd.Flags()
-	f.StringVar(&role, "role", "", "viewer, approver, operator or admin")
-	f.StringVar(&grant.Name, "name", "", "who or what will hold the token")
-	f.StringSliceVar(&grant.Sessions, "session", nil, "limit it to this session (repeatable)")
-	f.StringSliceVar(&grant.Workspaces, "workspace", nil, "limit it to sessions of this workspace (repeatable)")
-	f.StringSliceVar(&profiles, "profile", nil, "allow only this profile: "+string(auth.Continuous)+" or "+string(auth.Replayable)+" (repeatable)")
-	f.DurationVar(&grant.TTL, "ttl", auth.DefaultTTL, "how long it is valid")
+	flags.add(cmd, "", auth.DefaultTTL, "both")
 	for _, required := range []string{"role", "name"} {
 		_ = cmd.MarkFlagRequired(required) // fails only for a flag that does not exist
 	}
-	completeWords(cmd, "role", "viewer", "approver", "operator", "admin")
-	completeWords(cmd, "profile", string(auth.Continuous), string(auth.Replayable))
 	return cmd
 }
 
@@ -86,25 +77,6 @@ func createToken(dataDir string, grant auth.Grant) (string, error) {
 		return made.Token, err
 	}
 	return issueWithoutHub(dataDir, grant)
-}
-
-// parseGrant checks the words of the command line.
-func parseGrant(grant *auth.Grant, role string, profiles []string) error {
-	var err error
-	if grant.Role, err = auth.ParseRole(role); err != nil {
-		return faultf("%v", err)
-	}
-	if grant.TTL < time.Second {
-		return faultf("--ttl: wants a second or more, such as 24h")
-	}
-	for _, word := range profiles {
-		profile, err := auth.ParseProfile(word)
-		if err != nil {
-			return faultf("%v", err)
-		}
-		grant.Profiles = append(grant.Profiles, profile)
-	}
-	return nil
 }
 
 func newTokenInspectCommand(a *app) *cobra.Command {
