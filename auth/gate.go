@@ -132,5 +132,5 @@ func (g *Gate) Issue(grant Grant, now time.Time) (string, *Principal, error) {
 // TokenCreated is what the audit keeps of Issue.
 func TokenCreated(p *Principal) AuditEvent {
 	return AuditEvent{Event: "token.created", Name: p.Name, Device: p.Device,
-		Detail: map[string]string{"role": string(p.Role), "expiresAt": p.ExpiresAt.Format(time.RFC3339)}}
+		Detail: map[string]string{"role": string(p.Role), "tokenId": p.TokenID, "expiresAt": p.ExpiresAt.Format(time.RFC3339)}}
 }

@@ -43,8 +43,8 @@ type Principal struct {
 	Workspaces []string
 	Profiles   []Profile
 	ExpiresAt  time.Time // zero = never
-	TokenID    string
-	Local      bool // came over the local socket
+	TokenID    string    // as hub token inspect shows it; log and audit name a token by it
+	Local      bool      // came over the local socket
 }
 
 // LocalPrincipal is the same user on the same machine: all rights, no expiry, both profiles.

@@ -37,6 +37,7 @@ func TestTokenInTheAddressCountsOnApiRoutesOnly(t *testing.T) {
 			{"pairing, which sets a cookie", "POST", "/api/pair" + query, nil, 400},
 			{"making tokens", "POST", "/api/token/create" + query, nil, 404},
 			{"rotating keys", "POST", "/api/keys/rotate" + query, nil, 404},
+			{"forgetting keys", "POST", "/api/keys/x/forget" + query, nil, 404},
 		} {
 			code, header, _ := h.request(c.method, c.path, c.header)
 			if code != c.want || header.Get("Set-Cookie") != "" && code == 200 {

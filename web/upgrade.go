@@ -99,7 +99,7 @@ func (c *conn) attach(info hub.ClientInfo) {
 	if !info.Principal.Local {
 		c.server.seen(info.Principal.Device, info.RemoteAddr, info.UserAgent)
 	}
-	c.server.log.Info("client connected", "connection", client.ID(), "name", info.Principal.Name, "device", info.Principal.Device,
+	c.server.log.Info("client connected", "connection", client.ID(), "name", info.Principal.Name, "device", info.Principal.Device, "tokenId", info.Principal.TokenID,
 		"profile", info.Profile, "remote", info.RemoteAddr)
 }
 

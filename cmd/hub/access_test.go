@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -314,6 +315,40 @@ func TestCommandsThatReadMakeNothing(t *testing.T) {
 	}
 	if code, _, stderr := runHub(t, "", nil, "audit", "verify", "--data-dir", dir); code != exitFailure || !strings.Contains(stderr, "there is no audit") {
 		t.Errorf("audit verify of no data dir: %d %q", code, stderr)
+	}
+}
+
+func TestAuditNamesTheToolThatWasAskedAbout(t *testing.T) {
+	p := serveSimulated(t, nil)
+	appServer := p.wantAppServerReady()
+	local := newLocalHub(p.dataDir)
+	var made struct {
+		Session struct{ SessionID string }
+	}
+	if err := local.ask("session/create", map[string]any{"workspace": map[string]string{"workspacePath": p.dataDir, "workspaceKey": p.dataDir}}, &made); err != nil {
+		t.Fatal(err)
+	}
+	if err := local.ask("session/send", map[string]string{"sessionId": made.Session.SessionID, "content": "ask"}, new(any)); err != nil {
+		t.Fatal(err)
+	}
+	var tool string
+	for deadline := time.Now().Add(patience); tool == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if pending := p.status().Pending; len(pending) > 0 {
+			tool = pending[0].ToolName
+		}
+	}
+	if err := syscall.Kill(appServer.Pid, syscall.SIGKILL); err != nil { // that settles it
+		t.Fatal(err)
+	}
+	const want = `kind="permission"  outcome="appServerExited"`
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		shown := p.run("audit", "show", "--event", "interaction.settled")
+		if strings.Contains(shown, want) && strings.Contains(shown, fmt.Sprintf("tool=%q", tool)) && tool != "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the audit does not say %s and tool %q:\n%s", want, tool, shown)
+		}
 	}
 }
 
