@@ -107,6 +107,7 @@ var ticketPaths = []string{"/ws", RenewalPath}
 
 // issueTicket gives a browser client what it can put into the address of its handshake. It is good on one path.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) {
+	forgot := s.keysForgot.Load()
 	p, no := s.apiPrincipal(r)
 	if no != nil {
 		s.refuse(w, r, *no)
@@ -123,6 +124,9 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ticket, expiresAt := s.tickets.IssueFor(p, ask.Path)
+	if s.keysForgot.Load() != forgot {
+		s.tickets.DropAll() // the caller's token may be of the key that was taken back meanwhile
+	}
 	writeJSON(w, http.StatusOK, struct {
 		Ticket    string    `json:"ticket"`
 		ExpiresAt time.Time `json:"expiresAt"`

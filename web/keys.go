@@ -29,13 +29,17 @@ func (s *Server) forgetKey(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusConflict, "forget", err.Error())
 		return
 	}
+	s.keysForgot.Add(1) // before the rest: see who reads it
 	s.tickets.DropAll()
-	s.forEach(func(c *conn) {
-		if !c.holder.Local {
-			c.CloseSoon(CloseGoingAway, "a key was taken back: come in again")
-		}
-	})
+	s.forEach((*conn).mustComeAgain)
 	s.log.Info("signing key forgotten", "key", kid)
 	s.audit(auth.AuditEvent{Event: "keys.forgotten", Addr: s.remoteAddr(r), Detail: map[string]string{"key": kid}})
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// mustComeAgain closes a connection that may have come in by a forgotten key.
+func (c *conn) mustComeAgain() {
+	if !c.holder.Local {
+		c.CloseSoon(CloseGoingAway, "a key was taken back: come in again")
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -89,6 +90,7 @@ type Server struct {
 	edge         *auth.Edge
 	limiter      auth.Limiter
 	failures     failures
+	keysForgot   atomic.Int64 // how many keys were taken back: who was judged before and let in after must come again
 	publicURL    string
 	proxies      []netip.Prefix
 	queryToken   bool

@@ -18,6 +18,7 @@ const subprotocol = "zcode-hub.v1"
 // serveWS turns a request into a connection and returns: the connection lives on in its own goroutine, so that the
 // request and its buffers can go.
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
+	forgot := s.keysForgot.Load()
 	info, no := s.checkHandshake(r)
 	if no != nil {
 		s.refuse(w, r, *no)
@@ -45,6 +46,9 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	s.enter(c)
 	c.startTimers(info.Principal.ExpiresAt)
 	c.attach(info)
+	if s.keysForgot.Load() != forgot {
+		c.mustComeAgain()
+	}
 	go func() {
 		defer s.leave(c)
 		c.run()
