@@ -181,68 +181,6 @@ func TestDeviceIsPairedSeenAndRevokedFromTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestKeysRotateUnderOpenConnections(t *testing.T) {
-	p := serveSimulated(t, nil)
-	old := strings.TrimSpace(p.run("token", "create", "--role", "viewer", "--name", "wall"))
-	ws, _ := p.dial("", bearer(old))
-	p.run("keys", "rotate")
-	fresh := strings.TrimSpace(p.run("token", "create", "--role", "viewer", "--name", "desk"))
-	for name, token := range map[string]string{"old": old, "new": fresh} {
-		if other, status := p.dial("", bearer(token)); other == nil {
-			t.Errorf("the %s token is refused: %d", name, status)
-		}
-	}
-	wantAlive(t, ws)
-	a, _ := auth.Inspect(old)
-	b, _ := auth.Inspect(fresh)
-	if a.KeyID == b.KeyID {
-		t.Error("the key is the same")
-	}
-}
-
-func TestForgottenKeyEndsItsTokensTicketsAndConnections(t *testing.T) {
-	p := serveSimulated(t, nil)
-	leaked := strings.TrimSpace(p.run("token", "create", "--role", "admin", "--name", "wall"))
-	old, err := auth.Inspect(leaked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws, _ := p.dial("", bearer(leaked))
-	_, body := p.do(http.MethodPost, "/api/tickets", leaked)
-	var ticket struct{ Ticket string }
-	if err := json.Unmarshal([]byte(body), &ticket); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, stderr := p.command("keys", "forget", old.KeyID); code != exitFailure || !strings.Contains(stderr, "rotate first") {
-		t.Errorf("forgetting the key that signs: %d %q", code, stderr)
-	}
-	if out := p.run("keys", "rotate"); !strings.Contains(out, "keys forget "+old.KeyID) {
-		t.Errorf("rotate does not say how to forget the old key: %q", out)
-	}
-	fresh := strings.TrimSpace(p.run("token", "create", "--role", "viewer", "--name", "desk"))
-	p.run("keys", "forget", old.KeyID)
-	if code := closeCode(t.Context(), ws); code != websocket.StatusGoingAway {
-		t.Errorf("the connection closed with %d, want %d", code, websocket.StatusGoingAway)
-	}
-	if _, status := p.dial("", bearer(leaked)); status != http.StatusUnauthorized {
-		t.Errorf("a token of the forgotten key: %d", status)
-	}
-	if _, status := p.dial("?ticket="+ticket.Ticket, nil); status != http.StatusUnauthorized {
-		t.Errorf("a ticket that such a token bought: %d", status)
-	}
-	if ws, status := p.dial("", bearer(fresh)); ws == nil {
-		t.Errorf("a token of the new key: %d", status)
-	}
-	if code, _, stderr := p.command("keys", "forget", old.KeyID); code != exitFailure || !strings.Contains(stderr, "there is none") {
-		t.Errorf("forgetting it again: %d %q", code, stderr)
-	}
-	p.signal(os.Interrupt)
-	p.wantExit(exitClean)
-	if out := p.run("audit", "show", "--event", "keys.forgotten"); strings.Count(out, old.KeyID) != 1 {
-		t.Errorf("audit: %q", out)
-	}
-}
-
 func TestConnectionsOfADeviceAreBounded(t *testing.T) {
 	p := serveSimulated(t, nil, "--max-connections", "1")
 	token := strings.TrimSpace(p.run("token", "create", "--role", "viewer", "--name", "wall"))
@@ -255,67 +193,6 @@ func TestConnectionsOfADeviceAreBounded(t *testing.T) {
 		t.Errorf("the second connection closed with %d, want 1013", code)
 	}
 	wantAlive(t, first)
-}
-
-func TestDevicesAndKeysWithoutARunningHub(t *testing.T) {
-	dir := filepath.Join(shortDir(t), "data")
-	at := func(args ...string) (int, string, string) {
-		return runHub(t, "", nil, append(args, "--data-dir", dir)...)
-	}
-	if code, _, stderr := at("token", "create", "--role", "viewer", "--name", "wall"); code != exitClean {
-		t.Fatal(stderr)
-	}
-	if code, out, stderr := at("devices", "list"); code != exitClean || !strings.Contains(out, "wall") {
-		t.Errorf("list: %d %q %q", code, out, stderr)
-	}
-	if code, _, stderr := at("devices", "rename", "wall", "hall"); code != exitClean {
-		t.Errorf("rename: %d %q", code, stderr)
-	}
-	if code, _, stderr := at("devices", "revoke", "hall"); code != exitClean {
-		t.Errorf("revoke: %d %q", code, stderr)
-	}
-	if code, out, _ := at("devices", "list"); code != exitClean || strings.Contains(out, "hall") {
-		t.Errorf("a revoked device is listed as live: %q", out)
-	}
-	if code, out, _ := at("devices", "list", "--all"); code != exitClean || !strings.Contains(out, "revoked by local") {
-		t.Errorf("list --all: %q", out)
-	}
-	code, out, stderr := at("keys", "rotate")
-	retired := regexp.MustCompile(`keys forget ([0-9a-f]+)`).FindStringSubmatch(out)
-	if code != exitClean || retired == nil {
-		t.Fatalf("rotate: %d %q %q", code, out, stderr)
-	}
-	if code, _, stderr := at("keys", "forget", retired[1]); code != exitClean {
-		t.Errorf("forget: %d %q", code, stderr)
-	}
-	_, shown, _ := at("audit", "show")
-	for _, event := range []string{"token.created", "device.renamed", "device.revoked", "keys.rotated", "keys.forgotten"} {
-		if strings.Count(shown, event) != 1 {
-			t.Errorf("the audit has not one %s:\n%s", event, shown)
-		}
-	}
-	if code, _, stderr := at("pair"); code != exitFailure || !strings.Contains(stderr, "no hub runs") {
-		t.Errorf("pair: %d %q", code, stderr)
-	}
-}
-
-func TestCommandsThatReadMakeNothing(t *testing.T) {
-	dir := filepath.Join(shortDir(t), "data")
-	for _, args := range [][]string{
-		{"devices", "list"}, {"devices", "list", "--json"}, {"devices", "revoke", "x"}, {"devices", "rename", "x", "y"}, {"audit", "show"},
-		{"audit", "verify"}, {"status"}, {"status", "--probe"}, {"pair"}, {"pair", "list"}, {"share", "--session", "s"}, {"doctor"}, {"config"}, {"version"},
-	} {
-		_, out, stderr := runHub(t, "", nil, append(args, "--data-dir", dir)...)
-		if _, err := os.Stat(dir); err == nil {
-			t.Fatalf("hub %q made the data dir: %q %q", args, out, stderr)
-		}
-	}
-	if code, out, stderr := runHub(t, "", nil, "devices", "list", "--json", "--data-dir", dir); code != exitClean || strings.TrimSpace(out) != "[]" {
-		t.Errorf("devices of no data dir: %d %q %q", code, out, stderr)
-	}
-	if code, _, stderr := runHub(t, "", nil, "audit", "verify", "--data-dir", dir); code != exitFailure || !strings.Contains(stderr, "there is no audit") {
-		t.Errorf("audit verify of no data dir: %d %q", code, stderr)
-	}
 }
 
 func TestAuditNamesTheToolThatWasAskedAbout(t *testing.T) {
