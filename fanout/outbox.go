@@ -8,10 +8,12 @@ import (
 )
 
 const (
-	// DefaultQueueBytes bounds the private messages that wait for one client.
-	// It is checked before a message is added, so that one message may be of
-	// any size: 8 MiB are far more than a client that reads ever lets gather.
+	// DefaultQueueBytes bounds the private messages that wait for one client:
+	// far more than a client that reads ever lets gather.
 	DefaultQueueBytes = 8 << 20
+	// maxQueueWeight is the most that one message counts in that bound, so that
+	// eight may wait whatever their size.
+	maxQueueWeight = 1 << 20
 	// writeBytes is how much the writer gathers before it writes. It bounds
 	// what a frozen client pins; larger writes cost no less per byte.
 	writeBytes = 256 << 10
@@ -192,12 +194,17 @@ func (o *Outbox) push(items ...item) error {
 	}
 	for _, it := range items {
 		o.queue = append(o.queue, it)
-		o.queued += int64(len(it.frame))
+		o.queued += queueWeight(len(it.frame))
 	}
 	o.startLocked()
 	o.mu.Unlock()
 	return nil
 }
+
+// queueWeight is what a private message counts in the bound: a large one no more
+// than maxQueueWeight. A reply of 30 MiB is the app-server's way of talking, and
+// who is owed one is not slow; some of them waiting at once is.
+func queueWeight(size int) int64 { return int64(min(size, maxQueueWeight)) }
 
 // serve brings out what is due: on the calling goroutine if that is little and
 // the client surely takes it without being waited for, else on one of its own.

@@ -34,7 +34,7 @@ func (w *writer) round() {
 		for _, m := range it.marks {
 			w.lane(m.sub, m)
 		}
-		w.add(it.frame, 1, len(it.frame))
+		w.add(it.frame, 1, queueWeight(len(it.frame)))
 		if it.seat != nil {
 			it.seat.sub.sit(*it.seat)
 		}
@@ -123,14 +123,14 @@ func (w *writer) walk(sub *Subscription, until *position) bool {
 
 // add gathers bytes, of which private count in the queue's bound, and writes
 // when there are enough.
-func (w *writer) add(b []byte, frames uint64, private int) {
+func (w *writer) add(b []byte, frames uint64, private int64) {
 	if len(b) == 0 || w.failed {
 		return
 	}
 	w.bufs = append(w.bufs, b)
 	w.bytes += len(b)
 	w.frames += int64(frames)
-	w.private += int64(private)
+	w.private += private
 	if w.bytes >= writeBytes {
 		w.flush()
 	}

@@ -66,6 +66,7 @@ type Client struct {
 	onlySubscribed bool                            // wants interactions of followed sessions only
 	subs           map[string]*fanout.Subscription // by session id
 	places         map[string]*topicPlace          // by topic name
+	waiting        int64                           // bytes of calls that wait for the app-server
 	uploads        bool                            // has used its upload connection id
 	snapshots      []time.Time                     // when lag last cost it its backlog
 	detached       bool

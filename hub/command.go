@@ -21,8 +21,8 @@ func (c *Client) command(r *request) {
 		c.refuse(r.id, forbidden("this token does not allow the command "+kind))
 		return
 	}
-	if r.sessionID == "" && c.who().Scoped() && !c.mayCreateByCommand(kind, r.params) {
-		c.refuse(r.id, forbidden("this token is limited: it does not allow "+kind+" here"))
+	if c.who().Scoped() && !c.commandInScope(kind, r) {
+		c.refuse(r.id, forbidden("this token is limited: it does not allow this command here"))
 		return
 	}
 	claimed, claims := member(r.params, "clientId")
@@ -51,10 +51,30 @@ func (c *Client) boundID() (id string, initialized bool) {
 	return c.id, false
 }
 
-func (c *Client) mayCreateByCommand(kind string, params []byte) bool {
-	payload, _ := wire.Get(params, "payload")
-	workspace, ok := member(payload, "workspaceId")
-	return kind == "createSession" && ok && c.who().MayCreateIn(workspace)
+// withinSession are the commands that touch nothing but the session they name,
+// which has been checked; the others are not for tokens with a scope.
+var withinSession = map[string]bool{
+	"sendText": true, "sendGoalCommand": true, "compact": true, "stop": true, "retryTurn": true, "editUserQuery": true,
+	"sendQueuedNow": true, "deleteQueueItem": true, "editQueueItem": true, "reorderQueueItem": true, "setAutoDrain": true,
+	"setFollowupMode": true, "switchModelConfig": true, "switchCollaborationMode": true, "setAssistantFeedback": true,
+	"resolveInteraction": true, "snoozeInteractionAutoResolution": true, "pauseGoal": true, "resumeGoal": true,
+	"cancelBackgroundWork": true, "renameSession": true, "deleteSession": true,
+}
+
+// commandInScope tells whether a token with a scope allows a command. What
+// creates a session is judged by where it creates it, whatever session the
+// command names.
+func (c *Client) commandInScope(kind string, r *request) bool {
+	switch kind {
+	case "createSession":
+		payload, _ := wire.Get(r.params, "payload")
+		workspace, ok := member(payload, "workspaceId")
+		return r.sessionID == "" && ok && c.who().MayCreateIn(workspace)
+	case "forkAssistant": // the fork belongs to the same workspace
+		return r.sessionID != "" && c.who().Sessions == nil
+	default:
+		return r.sessionID != "" && withinSession[kind]
+	}
 }
 
 // resolve enters the command's answer in the ledger and forwards the command
@@ -67,7 +87,7 @@ func (c *Client) resolve(r *request) {
 	answer, _ := wire.Get(payload, "answer")
 	s := h.sessions.Get([]byte(r.sessionID))
 	if s == nil {
-		c.forward(r)
+		c.forwardUnknown(r)
 		return
 	}
 	v := s.Ledger.Reserve(requestID, c.author(), c.who().Rights, answer, time.Now())
@@ -85,9 +105,20 @@ func (c *Client) resolve(r *request) {
 		c.refuse(r.id, forbidden(v.Reason))
 	case session.Invalid:
 		c.reply(r, c.ack(r, "rejected", v.Reason, nil))
-	default: // the ledger never heard of it: the app-server says what it says
-		c.forward(r)
+	default:
+		c.forwardUnknown(r)
 	}
+}
+
+// forwardUnknown sends on an answer to what the ledger never heard of, for those
+// whose rights cover any answer. For the others the agent's own reply to an
+// unknown interaction is given here, since nobody can say what it would allow.
+func (c *Client) forwardUnknown(r *request) {
+	if c.has(auth.Control) {
+		c.forward(r)
+		return
+	}
+	c.reply(r, c.ack(r, "accepted", "", nil))
 }
 
 // ack is a command's ACK of the hub's own.

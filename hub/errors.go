@@ -3,6 +3,7 @@ package hub
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"zcodehub/internal/wire"
@@ -93,15 +94,16 @@ func rawError(e wire.ErrorObject) []byte {
 	return raw
 }
 
+// isGone tells that the app-server does not have a session.
+func isGone(rawErr []byte) bool {
+	code, _ := wire.Get(rawErr, "code")
+	n, ok := wire.Int64(code)
+	return ok && n == codeUnavailSess
+}
+
 // isNotActive tells that the app-server refused because the session is not
 // resident: it was evicted, or is known from its store only.
 func isNotActive(rawErr []byte) bool {
-	code, _ := wire.Get(rawErr, "code")
-	if n, ok := wire.Int64(code); !ok || n != codeUnavailSess {
-		return false
-	}
-	message, _ := wire.Get(rawErr, "message")
-	text, _ := wire.StringValue(message)
-	const want = "Session is not active"
-	return len(text) >= len(want) && text[:len(want)] == want
+	message, _ := member(rawErr, "message")
+	return isGone(rawErr) && strings.HasPrefix(message, "Session is not active")
 }

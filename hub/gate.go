@@ -66,6 +66,7 @@ func (g *gate) dispatchLocked(cl *call) *wire.ErrorObject {
 	line := wire.AppendRequest(nil, appendID(nil, id), cl.method, cl.params)
 	err := g.process.Send(line, func(err error) { cl.written.Store(err == nil) })
 	if err == nil {
+		cl.params = nil // the queue has them
 		return nil
 	}
 	h.calls.take(id)

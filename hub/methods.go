@@ -28,6 +28,7 @@ const (
 	scopeRefused   scopeCheck = iota // not for scoped tokens
 	scopeSession                     // params.sessionId must be there; nothing else is touched
 	scopeWorkspace                   // params.workspace is within the scope
+	scopeCreates                     // as scopeSession, but another session comes of it: not for tokens limited to sessions
 	scopeFree                        // nothing but params.sessionId, if it is there: the answer is filtered, or says nothing of others
 )
 
@@ -95,7 +96,7 @@ func init() {
 		"session/resume":               {right: auth.Control, scoped: scopeSession, after: (*Client).resumed},
 		"session/send":                 control(scopeSession),
 		"session/stop":                 control(scopeSession),
-		"session/fork":                 control(scopeSession),
+		"session/fork":                 control(scopeCreates),
 		"session/compact":              control(scopeSession),
 		"session/goal":                 control(scopeSession),
 		"session/setMode":              snapshot(control(scopeSession)),

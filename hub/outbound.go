@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -36,7 +37,7 @@ func (c *Client) Handle(frame []byte) {
 			c.refuse(e.ID, fault(codeTooMany, "too many calls in a short time", "rateLimit", true, rateRetry))
 			return
 		}
-		c.request(&e)
+		c.request(&e, len(frame))
 	case wire.Response:
 		c.answer(e.ID, e.Result, false)
 	case wire.Error:
@@ -58,12 +59,23 @@ func (c *Client) refuseFrame(e *wire.Envelope, err error) {
 	}
 }
 
+// maxName bounds ids and method names: what the app-server itself takes as an
+// id (protocol document 4.12). They are kept while a call waits, and logged.
+const maxName = 256
+
 // request checks a call and hands it to the hub or the app-server:
 //
 //	rights ─> trusted members ─> scope ─> local handler
 //	                                   └> forward: id swapped, call recorded
-func (c *Client) request(e *wire.Envelope) {
-	r := &request{id: e.ID, method: string(e.Method), params: e.Params, sessionID: string(e.SessionID)}
+func (c *Client) request(e *wire.Envelope, frameSize int) {
+	if len(e.ID) > maxName || len(e.Method) > maxName || len(e.SessionID) > maxName {
+		c.refuse([]byte(`"invalid-message"`), wire.ErrorObject{Code: codeNotMessage, Message: "an id or a method is longer than 256 bytes"})
+		return
+	}
+	r := &request{id: bytes.Clone(e.ID), method: string(e.Method), params: e.Params, sessionID: string(e.SessionID)}
+	if frameSize-len(r.params) > maxName*4 {
+		r.params = bytes.Clone(r.params) // or the whole frame would stay as long as the call waits
+	}
 	r.rule = ruleFor(r.method)
 	if strings.HasPrefix(r.method, "hub/") && r.rule.local == nil {
 		c.refuse(r.id, wire.ErrorObject{Code: codeNoMethod, Message: "Method not found: " + r.method})
@@ -128,11 +140,16 @@ func isTrusted(key []byte) bool { return trusted[string(key)] }
 
 func isDeliveryKind(key []byte) bool { return string(key) == "deliveryKind" }
 
-// with sets a member of params, which has none of that name.
+// with sets a member of params, which has none of that name, to a string.
 func with(params []byte, key, value string) []byte {
+	return withRaw(params, key, wire.AppendString(nil, value))
+}
+
+// withRaw is with for any JSON value.
+func withRaw(params []byte, key string, value []byte) []byte {
 	out := append([]byte{'{'}, wire.AppendString(nil, key)...)
 	out = append(out, ':')
-	out = wire.AppendString(out, value)
+	out = append(out, value...)
 	rest := params[1:]
 	for range wire.Members(params) {
 		out = append(out, ',')
@@ -151,18 +168,47 @@ func (c *Client) forward(r *request) {
 	switch {
 	case r.method == "session/read":
 		params = without(params, isDeliveryKind) // it would switch everybody's stream
+	case r.method == "session/list" && c.who().Scoped():
+		params = c.narrowList(params)
 	case strings.HasPrefix(r.method, "v4/attachment/"):
 		c.mu.Lock()
 		c.uploads = true
 		c.mu.Unlock()
 		params = with(params, "connectionId", c.id)
 	}
+	size := int64(len(params))
+	if !c.charge(size) {
+		c.refuse(r.id, fault(codeTooMany, "too much of this client's waits for the app-server", "pendingBytes", true, rateRetry))
+		return
+	}
+	if size > maxRepeated {
+		r.repeated, r.params = true, nil // too large to be kept for a second try
+	}
 	c.hub.call(&call{
 		method: r.method,
 		params: wire.OneLine(params),
 		effect: !r.rule.readOnly,
-		done:   func(reply reply) { c.replied(r, reply) },
+		done: func(reply reply) {
+			c.charge(-size)
+			c.replied(r, reply)
+		},
 	})
+}
+
+// maxRepeated is the largest call that is kept to be sent again after its
+// session was resumed: any but an upload.
+const maxRepeated = 1 << 20
+
+// charge counts bytes that wait for the app-server on this client's behalf: one
+// message of the largest size, or many small ones.
+func (c *Client) charge(size int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if size > 0 && c.waiting > 0 && c.waiting+size > c.hub.opts.MaxMessageBytes {
+		return false
+	}
+	c.waiting += size
+	return true
 }
 
 // replied brings the app-server's reply to the client.

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"fmt"
 	"time"
 
 	"zcodehub/auth"
@@ -65,16 +64,21 @@ func (h *Hub) notJoined(s *session.Session, err []byte) {
 	for _, w := range waiters {
 		w(err)
 	}
-	code, _ := wire.Get(err, "code")
-	if string(code) == fmt.Sprint(codeUnavailSess) {
-		for _, sub := range s.Followers() {
-			c := sub.Key.(*Client)
-			c.sendSnapshot(s, "gone", nil)
-			c.unfollow(s.ID)
-		}
+	if isGone(err) {
+		h.tellGone(s)
 	}
 	h.tryAgain(&s.Feed, func() { h.listen(s, nil) })
 	h.forgetIfUnused(s)
+}
+
+// tellGone ends the subscriptions to a session that the app-server does not have
+// any more.
+func (h *Hub) tellGone(s *session.Session) {
+	for _, sub := range s.Followers() {
+		c := sub.Key.(*Client)
+		c.sendSnapshot(s, "gone", nil)
+		c.unfollow(s.ID)
+	}
 }
 
 // joinRetry is the pause before a feed is asked for again that did not come: an
@@ -140,6 +144,20 @@ func (h *Hub) snapshot(s *session.Session, w session.SnapshotWaiter) {
 	}
 }
 
+// bringSnapshot is snapshot for those who must have one: it asks again while
+// somebody follows the session and the app-server is only in trouble. If the
+// session is gone, that is told instead.
+func (h *Hub) bringSnapshot(s *session.Session, w session.SnapshotWaiter) {
+	h.snapshot(s, func(snapshot []byte) {
+		switch {
+		case snapshot != nil:
+			w(snapshot)
+		case len(s.Followers()) > 0:
+			h.time.after(joinRetry, func() { h.bringSnapshot(s, w) })
+		}
+	})
+}
+
 func (h *Hub) read(s *session.Session, resumed bool) {
 	h.ask("session/read", jsonOf(map[string]string{"sessionId": s.ID}), func(r reply) {
 		if r.err != nil && isNotActive(r.err) && !resumed {
@@ -148,6 +166,9 @@ func (h *Hub) read(s *session.Session, resumed bool) {
 		}
 		if r.err != nil {
 			h.log.Warn("no snapshot of a session", "session", s.ID, "error", string(r.err))
+			if isGone(r.err) {
+				h.tellGone(s)
+			}
 		} else {
 			info, _ := wire.Get(r.result, "session")
 			s.SetWorkspace(workspaceOf(info))

@@ -27,6 +27,11 @@ func (c *Client) inScope(r *request, done func(ok bool)) {
 	case scopeWorkspace:
 		done(c.mayUseWorkspace(r.params))
 		return
+	case scopeCreates:
+		if p.Sessions != nil || r.sessionID == "" {
+			done(false)
+			return
+		}
 	case scopeSession:
 		if r.method == "v4/commands/query" {
 			ids := queriedSessions(r.params)
@@ -173,11 +178,16 @@ func queriedSessions(params []byte) (ids []string) {
 }
 
 // ownArtifact tells whether an artifact named in a call belongs to the call's
-// session (protocol document 4.11).
+// session (protocol document 4.7 and 4.11). A form that is not known belongs to
+// nobody.
 func ownArtifact(r *request) bool {
-	ref, ok := member(r.params, "ref")
-	const scheme = "zcode-artifact://"
-	return !ok || !strings.HasPrefix(ref, scheme) || strings.HasPrefix(ref, scheme+r.sessionID+"/")
+	raw, named := wire.Get(r.params, "ref")
+	if !named {
+		return true
+	}
+	ref, ok := wire.StringValue(raw)
+	own := strings.HasPrefix(ref, "zcode-artifact://"+r.sessionID+"/") || strings.HasPrefix(ref, "tool-output/")
+	return ok && own && !strings.Contains(ref, "..")
 }
 
 // mayUseWorkspace tells whether params.workspace is one in which the client may
@@ -196,9 +206,41 @@ func (c *Client) mayUseWorkspace(params []byte) bool {
 	return true
 }
 
+const (
+	// listLimit is how many sessions are listed without a limit, and maxListIDs
+	// how many can be asked for by id (protocol document 2.2).
+	listLimit  = 50
+	maxListIDs = 64
+	// scopedLimit is how many are asked for on behalf of a scoped client, so that
+	// newer sessions of others do not crowd out its own.
+	scopedLimit = 1000
+)
+
+// narrowList asks the app-server for what the client may see in the first place:
+// it limits before the hub filters.
+func (c *Client) narrowList(params []byte) []byte {
+	if _, asked := wire.Get(params, "sessionIds"); asked {
+		return params
+	}
+	if p := c.who(); p.Sessions != nil && len(p.Sessions) > 0 && len(p.Sessions) <= maxListIDs {
+		params = withRaw(params, "sessionIds", jsonOf(p.Sessions))
+	}
+	params = without(params, func(key []byte) bool { return string(key) == "limit" })
+	return withRaw(params, "limit", jsonOf(scopedLimit))
+}
+
+// limitOf is the limit that a session/list names.
+func limitOf(params []byte) int {
+	raw, _ := wire.Get(params, "limit")
+	if n, ok := wire.Int64(raw); ok && n > 0 {
+		return int(min(n, scopedLimit))
+	}
+	return listLimit
+}
+
 // filterSessions takes out of a session/list result what a scoped client must
 // not see, and learns where sessions belong.
-func (c *Client) filterSessions(_ *request, result []byte) []byte {
+func (c *Client) filterSessions(r *request, result []byte) []byte {
 	p := c.who()
 	list, _ := wire.Get(result, "sessions")
 	var seen [][]byte
@@ -215,6 +257,7 @@ func (c *Client) filterSessions(_ *request, result []byte) []byte {
 	if !p.Scoped() {
 		return result
 	}
+	seen = seen[:min(len(seen), limitOf(r.params))]
 	out := append([]byte(`{"sessions":[`), bytes.Join(seen, []byte(","))...)
 	return append(out, `]}`...)
 }

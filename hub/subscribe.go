@@ -33,6 +33,10 @@ func (c *Client) subscribe(r *request) {
 		c.refuse(r.id, badParams(fault))
 		return
 	}
+	if !c.mayFollow(r.sessionID) {
+		c.refuse(r.id, tooManyFollowed())
+		return
+	}
 	s := c.hub.sessions.Meet(r.sessionID)
 	c.hub.listen(s, func(err []byte) {
 		if err != nil {
@@ -87,7 +91,7 @@ func parseSubscribe(r *request) (*subscribeCall, string) {
 func (c *Client) attachOrWait(s *session.Session, call *subscribeCall) {
 	if !call.wantSnapshot && (!call.asked || resumable(s, call.cursor)) {
 		if !c.attach(s, call, nil) && call.asked { // what it missed was evicted since the look
-			c.hub.snapshot(s, func(snapshot []byte) { c.sendSnapshot(s, "late", snapshot) })
+			c.hub.bringSnapshot(s, func(snapshot []byte) { c.sendSnapshot(s, "late", snapshot) })
 		}
 		return
 	}
@@ -99,7 +103,10 @@ func (c *Client) attachOrWait(s *session.Session, call *subscribeCall) {
 		c.hub.time.cancel(late)
 		first := false
 		once.Do(func() { first = true; c.attach(s, call, snapshot) })
-		if !first {
+		switch {
+		case snapshot == nil:
+			c.hub.bringSnapshot(s, func(snapshot []byte) { c.sendSnapshot(s, "late", snapshot) })
+		case !first:
 			c.sendSnapshot(s, "late", snapshot)
 		}
 	})
@@ -241,7 +248,7 @@ func (r raw) MarshalJSON() ([]byte, error) { return r, nil }
 
 // reseatAll gives everyone who follows s a snapshot under its present epoch.
 func (h *Hub) reseatAll(s *session.Session, reason string) {
-	h.snapshot(s, func(snapshot []byte) {
+	h.bringSnapshot(s, func(snapshot []byte) {
 		for _, sub := range s.Followers() {
 			sub.Key.(*Client).reseat(s, sub, reason, snapshot)
 		}
@@ -274,7 +281,7 @@ func (c *Client) lagged(sub *fanout.Subscription, step fanout.Step) []byte {
 		again = func() { c.openAt(nil, p, nil, conversation.Online, true) }
 	} else if s := c.sessionOf(sub); s != nil {
 		about["sessionId"] = s.ID
-		again = func() { c.hub.snapshot(s, func(snapshot []byte) { c.reseat(s, sub, "lag", snapshot) }) }
+		again = func() { c.hub.bringSnapshot(s, func(snapshot []byte) { c.reseat(s, sub, "lag", snapshot) }) }
 	}
 	action := ""
 	switch step {

@@ -95,6 +95,10 @@ func (c *Client) subscribeTopic(r *request) {
 			c.refuse(r.id, notFoundTopic(call.topic))
 			return
 		}
+		if !c.mayFollow(call.topic) {
+			c.refuse(r.id, tooManyFollowed())
+			return
+		}
 		c.enterTopic(r, call, filtered)
 	})
 }
@@ -152,6 +156,22 @@ func (c *Client) seesTopic(topic string, done func(sees, filtered bool)) {
 		// The list of a workspace outside the scope is an empty list.
 		done(true, true)
 	}
+}
+
+// maxFollowed bounds the sessions and topics that one client follows: each costs
+// a subscription upstream. Nobody looks at more.
+const maxFollowed = 256
+
+// mayFollow tells that the client follows this session or topic already, or few
+// enough others.
+func (c *Client) mayFollow(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.subs[name] != nil || c.places[name] != nil || len(c.subs)+len(c.places) < maxFollowed
+}
+
+func tooManyFollowed() wire.ErrorObject {
+	return fault(codeTooMany, "this client follows too many sessions and topics", "followed", false, 0)
 }
 
 // placeIn enters the client's place in a topic; nil if it has gone.

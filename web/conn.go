@@ -43,6 +43,8 @@ type conn struct {
 
 	received atomic.Int64 // bytes; added to by the read loop
 
+	sinceMessage int64 // bytes received since the last whole message; owned by the read loop
+
 	// owned by the ping timer's callback, which never runs twice at once
 	pingSent bool
 	atPing   int64 // what received was then
@@ -104,6 +106,7 @@ func (c *conn) read() error {
 		case c.closing():
 			continue // what was asked after the close frame is not heard, the peer's own close frame is
 		}
+		c.sinceMessage = 0
 		c.client.Handle(frame)
 	}
 }
@@ -114,6 +117,20 @@ var errRefused = errors.New("refused")
 func (c *conn) refuse(code int, reason string) error {
 	c.CloseSoon(code, reason)
 	return errRefused
+}
+
+// overrun tells that more came than the largest message is, in no matter how small pieces, and still no message: empty
+// fragments cost the reader and bring nothing.
+func (c *conn) overrun(n int) bool {
+	c.sinceMessage += int64(n)
+	return c.sinceMessage > c.server.maxMessage+c.server.maxMessage/4+1<<20
+}
+
+// ponged counts pongs, which nobody needs to answer.
+func (c *conn) ponged(context.Context, []byte) {
+	if !c.flood.Allow() {
+		c.CloseSoon(ClosePolicy, "far too many pongs")
+	}
 }
 
 // pinged answers a ping of the peer in place of the library, whose pongs would close the connection if they had to

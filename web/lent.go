@@ -32,6 +32,9 @@ func (l *lent) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
 	l.conn.received.Add(int64(n))
 	l.conn.server.metrics.receivedBytes.Add(float64(n))
+	if l.conn.overrun(n) {
+		return 0, l.conn.refuse(ClosePolicy, "fragments without end")
+	}
 	return n, err
 }
 

@@ -34,6 +34,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		InsecureSkipVerify: true, // checkOrigin did, by stricter rules
 		CompressionMode:    websocket.CompressionDisabled,
 		OnPingReceived:     c.pinged,
+		OnPongReceived:     c.ponged,
 	})
 	if err != nil {
 		s.metrics.refused.WithLabelValues("handshake").Inc()
