@@ -543,6 +543,31 @@ func TestPrivateQueueIsBoundedInBytes(t *testing.T) {
 	r.Close()
 }
 
+// A reply of the app-server's own size, and what follows it, cuts nobody off;
+// many of them waiting at once do.
+func TestBigPrivateMessagesAreNotSlowness(t *testing.T) {
+	r := newReader(OutboxOptions{})
+	r.freeze()
+	big := Frame(bytes.Repeat([]byte("x"), 30<<20))
+	for i := range 7 {
+		if err := r.Send(big); err != nil {
+			t.Fatalf("big message %d: %v", i, err)
+		}
+		if err := r.Send(Frame([]byte("small"))); err != nil {
+			t.Fatalf("a small message after %d big ones: %v", i+1, err)
+		}
+	}
+	var err error
+	for range 3 {
+		err = r.Send(big)
+	}
+	if !errors.Is(err, ErrClosed) || !r.overflow {
+		t.Errorf("without end: err %v, overflow %v", err, r.overflow)
+	}
+	r.thaw()
+	r.Close()
+}
+
 func TestNothingIsWrittenAfterClose(t *testing.T) {
 	s := newTestStream(StreamOptions{})
 	r := newReader(OutboxOptions{})

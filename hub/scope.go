@@ -222,7 +222,7 @@ func (c *Client) narrowList(params []byte) []byte {
 	if _, asked := wire.Get(params, "sessionIds"); asked {
 		return params
 	}
-	if p := c.who(); p.Sessions != nil && len(p.Sessions) > 0 && len(p.Sessions) <= maxListIDs {
+	if p := c.who(); len(p.Sessions) > 0 && len(p.Sessions) <= maxListIDs {
 		params = withRaw(params, "sessionIds", jsonOf(p.Sessions))
 	}
 	params = without(params, func(key []byte) bool { return string(key) == "limit" })

@@ -168,7 +168,7 @@ func TestFrameAfterTheCloseFrameIsNotHeard(t *testing.T) {
 }
 
 func TestFloodIsCutOff(t *testing.T) {
-	for _, kind := range []byte{finBit | opText, finBit | opPing} {
+	for _, kind := range []byte{finBit | opText, finBit | opPing, finBit | opPong} {
 		bubble(t, func(t *testing.T, h *harness) {
 			conn, client := h.rawConnect()
 			defer conn.Close()
@@ -206,6 +206,46 @@ func TestFloodIsCutOff(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Empty fragments are no message, however many there are: they end as soon as
+// they are more than the largest message would be.
+func TestFragmentsWithoutEndAreCutOff(t *testing.T) {
+	bubble(t, func(t *testing.T, h *harness) {
+		h.server.maxMessage = 1 << 20
+		conn, client := h.rawConnect()
+		defer conn.Close()
+		defer func() { <-client.detached }()
+		empty := bytes.Repeat(clientFrame(opContinuation, ""), 10_000)
+		wrote := make(chan int)
+		go func() {
+			n, _ := conn.Write(clientFrame(opText, "a"))
+			for total := 0; ; total += n {
+				var err error
+				if n, err = conn.Write(empty); err != nil || total > 16<<20 {
+					wrote <- total
+					return
+				}
+			}
+		}()
+		for {
+			frame, err := readFrame(conn)
+			if err != nil {
+				t.Fatalf("ended without a close frame: %v", err)
+			}
+			if frame[0]&0x0F != opClose {
+				continue
+			}
+			if code, _ := parseCloseFrame(frame); code != ClosePolicy {
+				t.Errorf("closed with %d, want %d", code, ClosePolicy)
+			}
+			break
+		}
+		conn.Close()
+		if n := <-wrote; n > 4<<20 {
+			t.Errorf("%d bytes of nothing were read", n)
+		}
+	})
 }
 
 func TestSubprotocolIsOptional(t *testing.T) {
