@@ -219,14 +219,16 @@ func TestFragmentsWithoutEndAreCutOff(t *testing.T) {
 		empty := bytes.Repeat(clientFrame(opContinuation, ""), 10_000)
 		wrote := make(chan int)
 		go func() {
-			n, _ := conn.Write(clientFrame(opText, "a"))
-			for total := 0; ; total += n {
-				var err error
-				if n, err = conn.Write(empty); err != nil || total > 16<<20 {
-					wrote <- total
-					return
+			conn.Write(clientFrame(opText, "a"))
+			total := 0
+			for total < 16<<20 {
+				n, err := conn.Write(empty)
+				total += n
+				if err != nil {
+					break
 				}
 			}
+			wrote <- total
 		}()
 		for {
 			frame, err := readFrame(conn)
