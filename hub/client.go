@@ -56,6 +56,7 @@ type Client struct {
 	sink   Sink
 	outbox *fanout.Outbox
 	rate   *rate.Limiter
+	device *deviceUse // set by Attach
 
 	principal atomic.Pointer[auth.Principal] // replaced by hub/refreshToken
 
@@ -94,7 +95,7 @@ func (h *Hub) Attach(info ClientInfo, sink Sink) (*Client, error) {
 		h.mu.Unlock()
 		return nil, ErrClosing
 	}
-	if !h.admitLocked(info.Principal) {
+	if c.device = h.admitLocked(info.Principal); c.device == nil {
 		h.mu.Unlock()
 		return nil, ErrTooManyConnections
 	}

@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"golang.org/x/time/rate"
+
 	"zcodehub/auth"
 	"zcodehub/internal/wire"
 )
@@ -18,18 +20,36 @@ func (h *Hub) Revoke(device string) {
 	}
 }
 
-// admitLocked counts a connection of a device in, if it may have one more.
-func (h *Hub) admitLocked(p *auth.Principal) bool {
-	if !p.Local && h.perDevice[p.Device] >= h.opts.MaxConnections {
-		return false
+// deviceShare is how many times the pace of one connection all connections of a
+// device may go together: more than anybody's windows and scripts need, and an
+// end to a token that floods from thousands of connections.
+const deviceShare = 100
+
+// deviceUse is what the connections of one device have in common.
+type deviceUse struct {
+	connections int // guarded by Hub.mu
+	rate        *rate.Limiter
+}
+
+// admitLocked counts a connection of a device in, if it may have one more; nil
+// if not.
+func (h *Hub) admitLocked(p *auth.Principal) *deviceUse {
+	use := h.devices[p.Device]
+	if use == nil {
+		use = &deviceUse{rate: rate.NewLimiter(rate.Limit(h.opts.RateLimit*deviceShare), h.opts.RateBurst*deviceShare)}
+		h.devices[p.Device] = use
 	}
-	h.perDevice[p.Device]++
-	return true
+	if !p.Local && use.connections >= h.opts.MaxConnections {
+		return nil
+	}
+	use.connections++
+	return use
 }
 
 func (h *Hub) leaveLocked(p *auth.Principal) {
-	if h.perDevice[p.Device]--; h.perDevice[p.Device] == 0 {
-		delete(h.perDevice, p.Device)
+	use := h.devices[p.Device]
+	if use.connections--; use.connections == 0 {
+		delete(h.devices, p.Device)
 	}
 }
 

@@ -108,3 +108,22 @@ func TestFollowedSessionsAreBounded(t *testing.T) {
 		t.Errorf("the last answer had error %q, want -32042", last)
 	}
 }
+
+// A device's connections have a pace in common: a token that floods from many
+// of them is slowed like one that floods from one.
+func TestConnectionsOfADeviceShareAPace(t *testing.T) {
+	h, _, _ := scripted(t, func(o *hub.Options) { o.RateLimit, o.RateBurst = 0.001, 1 })
+	refused := 0
+	for i := range 120 {
+		c := h.Connect(fmt.Sprint("window", i), hubtest.As{Device: "one"})
+		if c.Call("hub/ping", "{}").Path("error", "code") == "-32042" {
+			refused++
+		}
+	}
+	if refused != 20 {
+		t.Errorf("%d of 120 connections were refused their first call, want 20", refused)
+	}
+	if m := h.Connect("another", hubtest.As{Device: "two"}).Call("hub/ping", "{}"); m.Path("error", "code") != "" {
+		t.Errorf("another device was refused: %s", m)
+	}
+}

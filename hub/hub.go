@@ -113,7 +113,7 @@ type Hub struct {
 
 	mu          sync.Mutex // before gate.mu, Client.mu, timekeeper.mu
 	clients     map[string]*Client
-	perDevice   map[string]int // connections of each device
+	devices     map[string]*deviceUse // those that are connected
 	closing     bool
 	resuming    map[string][]func(err []byte) // session/resume under way, by session
 	presenceDue map[*session.Session]bool
@@ -133,7 +133,7 @@ func New(o Options) (*Hub, error) {
 		restart: make(chan struct{}, 1),
 		budget:  budget, topics: topics{byName: map[string]*session.Topic{}, linger: map[*session.Topic]*deadline{}, asking: map[*session.Topic]bool{}},
 		reading: reading{others: map[*session.Session]struct{}{}},
-		clients: map[string]*Client{}, perDevice: map[string]int{}, resuming: map[string][]func([]byte){}, presenceDue: map[*session.Session]bool{},
+		clients: map[string]*Client{}, devices: map[string]*deviceUse{}, resuming: map[string][]func([]byte){}, presenceDue: map[*session.Session]bool{},
 	}
 	h.gate = &gate{hub: h, status: AppServerStatus{State: stateStarting}}
 	h.metrics = newMetrics(h, o.Registerer, budget)

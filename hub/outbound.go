@@ -32,7 +32,7 @@ func (c *Client) Handle(frame []byte) {
 	switch e.Kind {
 	case wire.Request:
 		// Only calls are limited: an answer must never get lost.
-		if !c.rate.Allow() {
+		if !c.rate.Allow() || !c.device.rate.Allow() {
 			c.hub.metrics.limited.Inc()
 			c.refuse(e.ID, fault(codeTooMany, "too many calls in a short time", "rateLimit", true, rateRetry))
 			return
