@@ -15,7 +15,7 @@ import (
 func TestScopedToSessions(t *testing.T) {
 	h, sim := simulated(t)
 	owner := h.Connect("owner", hubtest.As{})
-	mine, other := owner.Create("/work"), owner.Create("/secret")
+	mine, other := owner.Create("/projects"), owner.Create("/secret")
 	owner.Prompt(other, "ask")
 	owner.WantNotice("interaction/requestPermission", other)
 	c := h.Connect("scoped", hubtest.As{Sessions: []string{mine}})
@@ -52,14 +52,14 @@ func TestScopedToSessions(t *testing.T) {
 		t.Errorf("%d of these calls reached the app-server", after-before)
 	}
 	for name, params := range map[string]string{
-		"session/create":                    `{"workspace":{"workspacePath":"/work","workspaceKey":"w"}}`,
+		"session/create":                    `{"workspace":{"workspacePath":"/projects","workspaceKey":"w"}}`,
 		"usage/stats":                       `{"range":"7d"}`,
 		"future/method":                     `{"sessionId":"` + mine + `"}`,
-		"workspace/generateText":            `{"workspace":{"workspacePath":"/work","workspaceKey":"w"}}`,
-		"v4/command":                        `{"type":"createSession","payload":{"workspaceId":"/work"}}`,
+		"workspace/generateText":            `{"workspace":{"workspacePath":"/projects","workspaceKey":"w"}}`,
+		"v4/command":                        `{"type":"createSession","payload":{"workspaceId":"/projects"}}`,
 		"v4/attachment/read":                `{"sessionId":"` + mine + `","ref":"zcode-artifact://` + other + `/x"}`,
 		"v4/commands/query":                 `{"commands":[{"sessionId":"` + mine + `"},{"sessionId":"` + other + `"}]}`,
-		"workspace/readPresentation":        `{"workspace":{"workspacePath":"/work","workspaceKey":"w"}}`,
+		"workspace/readPresentation":        `{"workspace":{"workspacePath":"/projects","workspaceKey":"w"}}`,
 		"hub/restartAppServer":              `{}`,
 		"session/messages":                  `{}`,
 		"v4/conversation/rowsRange":         `{"sessionId":5}`,
@@ -106,9 +106,9 @@ func TestScopedToSessions(t *testing.T) {
 func TestScopedToWorkspaces(t *testing.T) {
 	h, _ := simulated(t)
 	owner := h.Connect("owner", hubtest.As{})
-	inside, outside := owner.Create("/work"), owner.Create("/secret")
-	below := owner.Create("/work/deep")
-	c := h.Connect("scoped", hubtest.As{Workspaces: []string{"/work"}})
+	inside, outside := owner.Create("/projects"), owner.Create("/secret")
+	below := owner.Create("/projects/deep")
+	c := h.Connect("scoped", hubtest.As{Workspaces: []string{"/projects"}})
 	list := string(c.MustCall("session/list", "{}"))
 	if !strings.Contains(list, inside) || strings.Contains(list, outside) || strings.Contains(list, below) {
 		t.Errorf("the list tells %s", list)
@@ -122,16 +122,16 @@ func TestScopedToWorkspaces(t *testing.T) {
 			t.Errorf("outside the scope the error is %s", m.Error)
 		}
 	}
-	for path, may := range map[string]bool{"/work": true, "/work/": true, "/secret": false, "/work/../secret": false, "/work/deep": false, "work": false} {
+	for path, may := range map[string]bool{"/projects": true, "/projects/": true, "/secret": false, "/projects/../secret": false, "/projects/deep": false, "projects": false} {
 		m := c.Call("session/create", fmt.Sprintf(`{"workspace":{"workspacePath":%q,"workspaceKey":"w"}}`, path))
 		if may != (m.Kind == wire.Response) {
 			t.Errorf("create in %s gave %s", path, m)
 		}
 	}
 	for _, params := range []string{
-		`{"workspace":{"workspacePath":"/work","workspaceKey":"w"},"parentSessionId":"` + outside + `"}`,
-		`{"workspace":{"workspacePath":"/secret","workspacePath":"/work","workspaceKey":"w"},"sessionId":"x"}`,
-		`{"workspace":{"workspacePath":"/work","workspaceKey":"w"},"workspace":{"workspacePath":"/secret","workspaceKey":"w"}}`,
+		`{"workspace":{"workspacePath":"/projects","workspaceKey":"w"},"parentSessionId":"` + outside + `"}`,
+		`{"workspace":{"workspacePath":"/secret","workspacePath":"/projects","workspaceKey":"w"},"sessionId":"x"}`,
+		`{"workspace":{"workspacePath":"/projects","workspaceKey":"w"},"workspace":{"workspacePath":"/secret","workspaceKey":"w"}}`,
 	} {
 		if m := c.Call("session/create", params); m.Kind != wire.Error {
 			t.Errorf("create %s gave %s", params, m)
@@ -142,7 +142,7 @@ func TestScopedToWorkspaces(t *testing.T) {
 	owner.WantNotice("interaction/requestPermission", outside)
 	owner.Prompt(inside, "ask")
 	c.WantNotice("interaction/requestPermission", inside)
-	late := h.Connect("late", hubtest.As{Workspaces: []string{"/work"}, Role: auth.RoleApprover})
+	late := h.Connect("late", hubtest.As{Workspaces: []string{"/projects"}, Role: auth.RoleApprover})
 	late.WantNotice("interaction/requestPermission", inside)
 	c.MustCall("hub/ping", "{}")
 	for _, who := range []*hubtest.Client{c, late} {
