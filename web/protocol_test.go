@@ -167,6 +167,26 @@ func TestFrameAfterTheCloseFrameIsNotHeard(t *testing.T) {
 	})
 }
 
+// wantPolicyClose reads until the hub closes the connection, which it does for
+// policy, and hangs up.
+func wantPolicyClose(t *testing.T, conn net.Conn) {
+	t.Helper()
+	defer conn.Close()
+	for {
+		frame, err := readFrame(conn)
+		if err != nil {
+			t.Fatalf("ended without a close frame: %v", err)
+		}
+		if frame[0]&0x0F != opClose {
+			continue
+		}
+		if code, _ := parseCloseFrame(frame); code != ClosePolicy {
+			t.Errorf("closed with %d, want %d", code, ClosePolicy)
+		}
+		return
+	}
+}
+
 func TestFloodIsCutOff(t *testing.T) {
 	for _, kind := range []byte{finBit | opText, finBit | opPing, finBit | opPong} {
 		bubble(t, func(t *testing.T, h *harness) {
@@ -187,20 +207,7 @@ func TestFloodIsCutOff(t *testing.T) {
 				}
 				sent <- n
 			}()
-			for {
-				frame, err := readFrame(conn)
-				if err != nil {
-					t.Fatalf("ended without a close frame: %v", err)
-				}
-				if frame[0]&0x0F != opClose {
-					continue
-				}
-				if code, _ := parseCloseFrame(frame); code != ClosePolicy {
-					t.Errorf("closed with %d, want %d", code, ClosePolicy)
-				}
-				break
-			}
-			conn.Close()
+			wantPolicyClose(t, conn)
 			if got := <-sent; got < floodBurst {
 				t.Errorf("cut off after %d frames, want at least %d", got, floodBurst)
 			}
@@ -230,20 +237,7 @@ func TestFragmentsWithoutEndAreCutOff(t *testing.T) {
 			}
 			wrote <- total
 		}()
-		for {
-			frame, err := readFrame(conn)
-			if err != nil {
-				t.Fatalf("ended without a close frame: %v", err)
-			}
-			if frame[0]&0x0F != opClose {
-				continue
-			}
-			if code, _ := parseCloseFrame(frame); code != ClosePolicy {
-				t.Errorf("closed with %d, want %d", code, ClosePolicy)
-			}
-			break
-		}
-		conn.Close()
+		wantPolicyClose(t, conn)
 		if n := <-wrote; n > 4<<20 {
 			t.Errorf("%d bytes of nothing were read", n)
 		}
