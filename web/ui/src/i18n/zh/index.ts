@@ -1,0 +1,7 @@
+import type { Texts } from "..";
+import { answer } from "./answer";
+import { compose } from "./compose";
+import { rows } from "./rows";
+import { shell } from "./shell";
+
+export const zh: Texts = { ...shell, ...rows, ...answer, ...compose };

@@ -1,0 +1,3 @@
+export {};
+void BUILD;
+void SHELL;

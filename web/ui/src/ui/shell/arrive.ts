@@ -1,0 +1,3 @@
+// How a person gets in.
+
+export function start(): void {}
