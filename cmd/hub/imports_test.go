@@ -17,7 +17,8 @@ const module = "zcodehub"
 // leaves, so that each can be read and tested without what stands above it. "..." is everything.
 var mayImport = map[string][]string{
 	"cmd/hub": {"web", "hub", "auth", "internal/simulator"},
-	"web":     {"hub", "auth", "internal/wire"},
+	"web":     {"web/acp", "hub", "auth", "internal/wire"},
+	"web/acp": {"hub", "auth", "internal/wire"},
 	"hub":     {"session", "session/conversation", "fanout", "auth", "internal/child", "internal/wire"},
 	"session": {"session/conversation", "fanout", "auth", "internal/wire"},
 
