@@ -65,6 +65,7 @@ type Client struct {
 	clientID       string // bound by hub/initialize or first use; then fixed
 	kind, version  string
 	onlySubscribed bool                            // wants interactions of followed sessions only
+	attention      attention                       // what it says of who looks at it
 	subs           map[string]*fanout.Subscription // by session id
 	places         map[string]*topicPlace          // by topic name
 	waiting        int64                           // bytes of calls that wait for the app-server
@@ -140,7 +141,7 @@ func (c *Client) Detach() {
 	for id, sub := range subs {
 		if s := h.sessions.Get([]byte(id)); s != nil {
 			s.Unfollow(sub)
-			h.tellPresence(s)
+			h.tellPresence(s.ID)
 			h.forgetIfUnused(s)
 		}
 	}
@@ -191,12 +192,25 @@ func deliveryOf(p auth.Profile) fanout.Delivery {
 // owed of it; s is nil for frames about none.
 func (c *Client) send(frame []byte, s *session.Session) {
 	if s != nil {
-		if sub := c.subscription(s.ID); sub != nil {
-			_ = c.outbox.SendAfter(frame, sub) // an outbox that is closed has nobody to tell
-			return
-		}
+		c.sendAbout(s.ID, frame)
+		return
 	}
-	_ = c.outbox.Send(frame)
+	_ = c.outbox.Send(frame) // an outbox that is closed has nobody to tell
+}
+
+// sendAbout is send for a session of which the hub may hold no more than its V4
+// topic.
+func (c *Client) sendAbout(sessionID string, frame []byte) {
+	c.mu.Lock()
+	subs := make([]*fanout.Subscription, 0, 2)
+	if sub := c.subs[sessionID]; sub != nil {
+		subs = append(subs, sub)
+	}
+	if p := c.places[session.TopicConversation+sessionID]; p != nil {
+		subs = append(subs, p.sub)
+	}
+	c.mu.Unlock()
+	_ = c.outbox.SendAfter(frame, subs...)
 }
 
 // notify queues a notification of the hub's own.

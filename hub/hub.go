@@ -102,6 +102,7 @@ type Hub struct {
 	epoch    string // names this run of the hub
 	started  time.Time
 	sessions *session.Registry
+	activity *session.Activity
 	time     *timekeeper
 	gate     *gate
 	calls    *calls
@@ -116,7 +117,7 @@ type Hub struct {
 	devices     map[string]*deviceUse // those that are connected
 	closing     bool
 	resuming    map[string][]func(err []byte) // session/resume under way, by session
-	presenceDue map[*session.Session]bool
+	presenceDue map[string]bool               // by session
 }
 
 // New makes a hub. It fails, with a sentence for whoever typed the command, if
@@ -129,11 +130,11 @@ func New(o Options) (*Hub, error) {
 	budget := fanout.NewBudget(0)
 	h := &Hub{
 		opts: o, log: o.Log, epoch: session.NewEpoch(), started: time.Now(),
-		sessions: session.NewRegistry(budget), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
+		sessions: session.NewRegistry(budget), activity: session.NewActivity(), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
 		restart: make(chan struct{}, 1),
 		budget:  budget, topics: topics{byName: map[string]*session.Topic{}, linger: map[*session.Topic]*deadline{}, asking: map[*session.Topic]bool{}},
 		reading: reading{others: map[*session.Session]struct{}{}},
-		clients: map[string]*Client{}, devices: map[string]*deviceUse{}, resuming: map[string][]func([]byte){}, presenceDue: map[*session.Session]bool{},
+		clients: map[string]*Client{}, devices: map[string]*deviceUse{}, resuming: map[string][]func([]byte){}, presenceDue: map[string]bool{},
 	}
 	h.gate = &gate{hub: h, status: AppServerStatus{State: stateStarting}}
 	h.metrics = newMetrics(h, o.Registerer, budget)

@@ -134,8 +134,9 @@ func (c *Client) show(s *session.Session, in *session.Interaction, shown *showin
 // only, and does not follow this one.
 func (c *Client) narrowed(s *session.Session) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.onlySubscribed && c.subs[s.ID] == nil
+	only := c.onlySubscribed
+	c.mu.Unlock()
+	return only && !c.follows(s.ID)
 }
 
 func interactionFrame(in *session.Interaction, rights auth.Right) []byte {
@@ -301,5 +302,6 @@ func (h *Hub) settled(s *session.Session, settlements []session.Settlement) {
 				c.send(frame, s)
 			}
 		}
+		h.noteSettled(st)
 	}
 }

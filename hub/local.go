@@ -85,15 +85,6 @@ func (c *Client) pendingInteractions(r *request) {
 	c.reply(r, jsonOf(map[string]any{"pending": pending, "settled": settled}))
 }
 
-func (c *Client) presence(r *request) {
-	s := c.hub.sessions.Get([]byte(r.sessionID))
-	if s == nil || !c.sees(s) {
-		c.reply(r, jsonOf(presenceNotice{SessionID: r.sessionID, Clients: []present{}}))
-		return
-	}
-	c.reply(r, jsonOf(presentAt(s)))
-}
-
 // ping answers at once: a client's own look whether the hub still hears it.
 func (c *Client) ping(r *request) {
 	c.replyAtOnce(r, jsonOf(map[string]int64{"serverTime": time.Now().UnixMilli()}))

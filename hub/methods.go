@@ -61,6 +61,8 @@ func init() {
 		"hub/setProfile":              local(scopeFree, (*Client).setProfile),
 		"hub/pendingInteractions":     local(scopeFree, (*Client).pendingInteractions),
 		"hub/presence":                local(scopeFree, (*Client).presence),
+		"hub/attention":               local(scopeFree, (*Client).pay),
+		"hub/activity":                local(scopeSession, (*Client).listActivity),
 		"hub/ping":                    local(scopeFree, (*Client).ping),
 		"hub/refreshToken":            local(scopeFree, (*Client).refreshToken),
 		"hub/restartAppServer":        {right: auth.Admin, local: (*Client).restartAppServer},

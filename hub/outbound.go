@@ -8,6 +8,7 @@ import (
 	"zcodehub/auth"
 	"zcodehub/fanout"
 	"zcodehub/internal/wire"
+	"zcodehub/session"
 )
 
 // A request is one call of a client.
@@ -17,7 +18,8 @@ type request struct {
 	params    []byte // raw; never empty
 	sessionID string // params.sessionId, if it is there
 	rule      rule
-	repeated  bool // sent again after the session was resumed
+	repeated  bool           // sent again after the session was resumed
+	act       *session.Entry // what it is in the session's activity; nil for nothing
 }
 
 // Handle takes one text frame of the client, which it may keep. It never
@@ -164,6 +166,7 @@ func (c *Client) forward(r *request) {
 	params := r.params
 	if !r.repeated {
 		c.auditPrompt(r)
+		r.act = c.actOf(r)
 	}
 	switch {
 	case r.method == "session/read":
@@ -229,6 +232,9 @@ func (c *Client) replied(r *request, reply reply) {
 		return
 	}
 	result := reply.result
+	if r.act != nil {
+		c.noteAct(r, result)
+	}
 	if r.rule.after != nil {
 		result = r.rule.after(c, r, result)
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"zcodehub/session"
 )
 
 const (
@@ -17,14 +15,16 @@ const (
 	maxPresent = 32
 )
 
-// present is one client as others see it. All of it but kind comes from its
-// credential.
+// present is one client as others see it. Kind and Visible are what it says of
+// itself; the rest comes from its credential and connection.
 type present struct {
-	ConnectionID string   `json:"connectionId"`
-	Name         string   `json:"name"`
-	Device       string   `json:"device"`
-	Rights       []string `json:"rights"`
-	ClientKind   string   `json:"clientKind,omitempty"`
+	ConnectionID string    `json:"connectionId"`
+	Name         string    `json:"name"`
+	Device       string    `json:"device"`
+	Kind         string    `json:"kind,omitempty"`
+	Rights       []string  `json:"rights"`
+	Visible      bool      `json:"visible"`
+	Since        time.Time `json:"since"`
 }
 
 type presenceNotice struct {
@@ -33,19 +33,26 @@ type presenceNotice struct {
 	Clients   []present `json:"clients"`
 }
 
-// presentAt lists who follows a session.
-func presentAt(s *session.Session) presenceNotice {
-	followers := s.Followers()
-	notice := presenceNotice{SessionID: s.ID, Total: len(followers), Clients: []present{}}
-	for _, sub := range followers {
-		c := sub.Key.(*Client)
+// presentAt lists who follows a session, those who look first.
+func (h *Hub) presentAt(sessionID string) presenceNotice {
+	clients := h.attached(sessionID)
+	notice := presenceNotice{SessionID: sessionID, Total: len(clients), Clients: []present{}}
+	for _, c := range clients {
 		p := c.who()
 		c.mu.Lock()
 		kind := c.kind
 		c.mu.Unlock()
-		notice.Clients = append(notice.Clients, present{c.id, p.Name, p.Device, p.Rights.Names(), kind})
+		notice.Clients = append(notice.Clients, present{c.id, p.Name, p.Device, kind, p.Rights.Names(), c.looksAt(sessionID), c.since})
 	}
-	slices.SortFunc(notice.Clients, func(a, b present) int { return strings.Compare(a.ConnectionID, b.ConnectionID) })
+	slices.SortFunc(notice.Clients, func(a, b present) int {
+		if a.Visible != b.Visible {
+			if a.Visible {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.ConnectionID, b.ConnectionID)
+	})
 	if len(notice.Clients) > maxPresent {
 		notice.Clients = notice.Clients[:maxPresent]
 	}
@@ -54,20 +61,20 @@ func presentAt(s *session.Session) presenceNotice {
 
 // tellPresence tells those who follow a session who does, soon: changes that
 // come together are told together.
-func (h *Hub) tellPresence(s *session.Session) {
+func (h *Hub) tellPresence(sessionID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.presenceDue[s] {
+	if h.presenceDue[sessionID] {
 		return
 	}
-	h.presenceDue[s] = true
+	h.presenceDue[sessionID] = true
 	h.time.after(presenceEvery, func() {
 		h.mu.Lock()
-		delete(h.presenceDue, s)
+		delete(h.presenceDue, sessionID)
 		h.mu.Unlock()
-		frame := notification("hub/presence", presentAt(s))
-		for _, sub := range s.Followers() {
-			sub.Key.(*Client).send(frame, s)
-		}
+		h.tellAttached(sessionID, notification("hub/presence", h.presentAt(sessionID)))
 	})
 }
+
+// presence is hub/presence.
+func (c *Client) presence(r *request) { c.reply(r, jsonOf(c.hub.presentAt(r.sessionID))) }

@@ -79,6 +79,7 @@ func (h *Hub) tellGone(s *session.Session) {
 		c.sendSnapshot(s, "gone", nil)
 		c.unfollow(s.ID)
 	}
+	h.activity.Forget(s.ID)
 }
 
 // joinRetry is the pause before a feed is asked for again that did not come: an

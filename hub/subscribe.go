@@ -141,7 +141,7 @@ func (c *Client) attach(s *session.Session, call *subscribeCall, snapshot []byte
 		return true
 	}
 	c.showOpen(s)
-	c.hub.tellPresence(s)
+	c.hub.tellPresence(s.ID)
 	return a.Resumed
 }
 
@@ -213,7 +213,7 @@ func (c *Client) unfollow(sessionID string) {
 	c.outbox.Unsubscribe(sub)
 	if s := c.hub.sessions.Get([]byte(sessionID)); s != nil {
 		s.Unfollow(sub)
-		c.hub.tellPresence(s)
+		c.hub.tellPresence(s.ID)
 		c.hub.forgetIfUnused(s)
 	}
 }

@@ -139,6 +139,9 @@ func (h *Hub) probe(generation int) {
 		if status.State == stateReady && status.Generation == generation {
 			h.log.Info("app-server ready", "generation", generation)
 			h.tellState(status)
+			if generation > 1 {
+				h.noteRestart()
+			}
 			h.rejoin()
 			h.rejoinTopics()
 		}

@@ -119,6 +119,7 @@ func (c *Client) enterTopic(r *request, call topicCall, filtered bool) {
 			c.enterTopic(r, call, filtered)
 		default:
 			c.openAt(r, p, call.cursor, conversation.Initial, false)
+			c.hub.tellPresenceIn(t)
 		}
 	})
 }
@@ -332,8 +333,16 @@ func (c *Client) leaveTopic(p *topicPlace) {
 	c.mu.Unlock()
 	c.outbox.Unsubscribe(p.sub)
 	p.topic.Unfollow(p.sub)
+	c.hub.tellPresenceIn(p.topic)
 	if len(p.topic.Followers()) == 0 {
 		c.hub.leaveTopicSoon(p.topic)
+	}
+}
+
+// tellPresenceIn tells who follows the session of a conversation topic.
+func (h *Hub) tellPresenceIn(t *session.Topic) {
+	if id := t.SessionID(); id != "" {
+		h.tellPresence(id)
 	}
 }
 

@@ -36,6 +36,7 @@ type Interaction struct {
 	ToolName   string
 	Method     string
 	Kind       Kind
+	Summary    string // what is asked, in one line for people
 	Params     []byte // as they came; nil once settled
 	OpenedAt   time.Time
 
@@ -71,6 +72,7 @@ func newInteraction(sessionID, method string, params []byte, number int, now tim
 		in.Kind = UserInput
 	}
 	in.read(params)
+	in.Summary = in.summaryOf(params)
 	in.narrow = sync.OnceValue(func() []byte { return withoutLasting(params) })
 	return in
 }

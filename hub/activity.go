@@ -1,0 +1,166 @@
+package hub
+
+import (
+	"time"
+
+	"zcodehub/internal/wire"
+	"zcodehub/session"
+)
+
+// attached are the clients that follow a session, by its events, its V4 topic or
+// both.
+func (h *Hub) attached(sessionID string) []*Client {
+	var clients []*Client
+	seen := map[*Client]bool{}
+	add := func(c *Client) {
+		if !seen[c] {
+			seen[c] = true
+			clients = append(clients, c)
+		}
+	}
+	if s := h.sessions.Get([]byte(sessionID)); s != nil {
+		for _, sub := range s.Followers() {
+			add(sub.Key.(*Client))
+		}
+	}
+	if t := h.findTopic(session.TopicConversation + sessionID); t != nil {
+		for _, sub := range t.Followers() {
+			add(sub.Key.(*topicPlace).client)
+		}
+	}
+	return clients
+}
+
+// tellAttached sends a frame about a session to all who follow it, behind what
+// they are owed of it.
+func (h *Hub) tellAttached(sessionID string, frame []byte) {
+	for _, c := range h.attached(sessionID) {
+		c.sendAbout(sessionID, frame)
+	}
+}
+
+// note enters what happened to a session and tells those who follow it.
+func (h *Hub) note(sessionID string, e session.Entry) {
+	e.At = time.Now()
+	h.tellAttached(sessionID, notification("hub/activity", struct {
+		SessionID string        `json:"sessionId"`
+		Entry     session.Entry `json:"entry"`
+	}{sessionID, h.activity.Add(sessionID, e)}))
+}
+
+// noteSettled notes how a question of the agent ended.
+func (h *Hub) noteSettled(st session.Settlement) {
+	e := session.Entry{Kind: session.ActAnswer, By: &st.By, RequestID: st.RequestID, Outcome: st.Outcome}
+	if in := st.Interaction; in != nil {
+		e.ToolName, e.Summary = in.ToolName, in.Summary
+	}
+	h.note(st.SessionID, e)
+}
+
+// noteRestart notes in every session that somebody follows, or in which
+// something happened, that the agent was started anew.
+func (h *Hub) noteRestart() {
+	ids := map[string]bool{}
+	for _, id := range h.activity.Sessions() {
+		ids[id] = true
+	}
+	for _, s := range h.sessions.All() {
+		if len(s.Followers()) > 0 {
+			ids[s.ID] = true
+		}
+	}
+	for _, t := range h.allTopics() {
+		if id := t.SessionID(); id != "" && len(t.Followers()) > 0 {
+			ids[id] = true
+		}
+	}
+	for id := range ids {
+		h.note(id, session.Entry{Kind: session.ActAppServer, Outcome: "restarted"})
+	}
+}
+
+// acts are the V4 commands by which a person gives the agent something to do, or
+// stops it.
+var acts = map[string]string{
+	"sendText": session.ActPrompt, "sendGoalCommand": session.ActPrompt, "createSession": session.ActPrompt,
+	"editUserQuery": session.ActPrompt, "retryTurn": session.ActPrompt, "compact": session.ActPrompt,
+	"stop": session.ActStop,
+}
+
+// actOf is what a call is in the activity of its session, nil if it is nothing.
+// It is read before the call goes out, which may take its params away.
+func (c *Client) actOf(r *request) *session.Entry {
+	by := c.author()
+	e := &session.Entry{By: &by}
+	switch r.method {
+	case "v4/command":
+		e.Summary, _ = member(r.params, "type")
+		e.CommandID, _ = member(r.params, "commandId")
+		if e.Kind = acts[e.Summary]; e.Kind == "" {
+			return nil
+		}
+		if _, hasInput := wire.Path(r.params, "payload", "firstInput"); e.Summary == "createSession" && !hasInput {
+			return nil
+		}
+	case "session/send", "session/compact", "session/goal":
+		e.Kind = session.ActPrompt
+		e.Summary = map[string]string{"session/send": "sendText", "session/compact": "compact", "session/goal": "sendGoalCommand"}[r.method]
+		e.CommandID, _ = member(r.params, "inputId")
+		if action, _ := member(r.params, "action"); action == "show" {
+			return nil
+		}
+	case "session/stop":
+		e.Kind, e.Summary = session.ActStop, "stop"
+	default:
+		return nil
+	}
+	return e
+}
+
+// noteAct notes what the app-server says that it has taken. A repeated command
+// was noted when it came first.
+func (c *Client) noteAct(r *request, result []byte) {
+	e, sessionID := r.act, r.sessionID
+	if r.method == "v4/command" {
+		if status, _ := member(result, "status"); status != "accepted" {
+			return
+		}
+		outcome, _ := wire.Get(result, "result")
+		if id, ok := member(outcome, "sessionId"); ok && sessionID == "" {
+			sessionID = id
+		}
+		if input, ok := wire.Get(outcome, "input"); ok {
+			outcome = input
+		}
+		e.MessageID, _ = member(outcome, "messageId")
+		e.Outcome, _ = member(outcome, "delivery")
+	}
+	if sessionID != "" {
+		c.hub.note(sessionID, *e)
+	}
+}
+
+// listActivity is hub/activity.
+func (c *Client) listActivity(r *request) {
+	var after int64
+	if raw, asked := wire.Get(r.params, "after"); asked {
+		n, ok := wire.Int64(raw)
+		if !ok || n < 0 {
+			c.refuse(r.id, badParams("after: Invalid input: expected a number that is not negative"))
+			return
+		}
+		after = n
+	}
+	if r.sessionID == "" {
+		c.refuse(r.id, badParams("sessionId: Invalid input: expected string"))
+		return
+	}
+	entries, last := c.hub.activity.After(r.sessionID, uint64(after))
+	if entries == nil {
+		entries = []session.Entry{}
+	}
+	c.reply(r, jsonOf(struct {
+		Entries []session.Entry `json:"entries"`
+		Last    uint64          `json:"last"`
+	}{entries, last}))
+}
