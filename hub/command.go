@@ -31,7 +31,7 @@ func (c *Client) command(r *request) {
 		c.refuse(r.id, wire.ErrorObject{Code: codeInternal, Message: "fault.command.clientMismatch"})
 		return
 	}
-	r.params = with(without(r.params, isClientID), "clientId", bound)
+	r.params = with(wire.Without(r.params, isClientID), "clientId", bound)
 	if kind == "resolveInteraction" {
 		c.resolve(r)
 		return

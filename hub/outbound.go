@@ -99,7 +99,7 @@ func (c *Client) request(e *wire.Envelope, frameSize int) {
 		c.refuse(r.id, badParams("a member stands twice"))
 		return
 	}
-	r.params = without(r.params, isTrusted)
+	r.params = wire.Without(r.params, isTrusted)
 	c.inScope(r, func(ok bool) {
 		switch {
 		case !ok:
@@ -114,29 +114,6 @@ func (c *Client) request(e *wire.Envelope, frameSize int) {
 
 // trusted members are the hub's to set, never a client's (protocol document 5.2).
 var trusted = map[string]bool{"connectionId": true, "clientMode": true, "deliveryProfile": true, "subscriberScope": true}
-
-// without removes members from params and leaves the others the bytes that
-// came.
-func without(params []byte, drop func(key []byte) bool) []byte {
-	found := false
-	for m := range wire.Members(params) {
-		found = found || drop(m.Key)
-	}
-	if !found {
-		return params
-	}
-	out := append(make([]byte, 0, len(params)), '{')
-	for m := range wire.Members(params) {
-		if drop(m.Key) {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, params[m.Start:m.End]...)
-	}
-	return append(out, '}')
-}
 
 func isTrusted(key []byte) bool { return trusted[string(key)] }
 
@@ -170,7 +147,7 @@ func (c *Client) forward(r *request) {
 	}
 	switch {
 	case r.method == "session/read":
-		params = without(params, isDeliveryKind) // it would switch everybody's stream
+		params = wire.Without(params, isDeliveryKind) // it would switch everybody's stream
 	case r.method == "session/list" && c.who().Scoped():
 		params = c.narrowList(params)
 	case strings.HasPrefix(r.method, "v4/attachment/"):

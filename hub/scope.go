@@ -225,7 +225,7 @@ func (c *Client) narrowList(params []byte) []byte {
 	if p := c.who(); len(p.Sessions) > 0 && len(p.Sessions) <= maxListIDs {
 		params = withRaw(params, "sessionIds", jsonOf(p.Sessions))
 	}
-	params = without(params, func(key []byte) bool { return string(key) == "limit" })
+	params = wire.Without(params, func(key []byte) bool { return string(key) == "limit" })
 	return withRaw(params, "limit", jsonOf(scopedLimit))
 }
 

@@ -16,7 +16,7 @@ const module = "zcodehub"
 // mayImport says which packages of this module each package may use: imports point one way, from cmd/hub down to the
 // leaves, so that each can be read and tested without what stands above it. "..." is everything.
 var mayImport = map[string][]string{
-	"cmd/hub": {"web", "hub", "auth", "internal/simulator"},
+	"cmd/hub": {"web", "hub", "session", "auth", "internal/simulator", "internal/wire"},
 	"web":     {"web/acp", "hub", "auth", "internal/wire"},
 	"web/acp": {"hub", "auth", "internal/wire"},
 	"hub":     {"session", "session/conversation", "fanout", "auth", "internal/child", "internal/wire"},

@@ -10,8 +10,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"syscall"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"zcodehub/web"
 )
@@ -67,11 +70,8 @@ func (l *localHub) call(method, path string, in, out any) error {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := l.client.Do(request)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w: %s", errNotRunning, l.dataDir)
-	}
 	if err != nil {
-		return fmt.Errorf("the hub on %s does not answer: %w", l.dataDir, err)
+		return l.said(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode/100 != 2 {
@@ -83,6 +83,30 @@ func (l *localHub) call(method, path string, in, out any) error {
 	return json.NewDecoder(response.Body).Decode(out)
 }
 
+// dial opens a WebSocket to a path of the hub.
+func (l *localHub) dial(ctx context.Context, path string, query url.Values) (*websocket.Conn, error) {
+	if _, err := web.SocketPath(l.dataDir); err != nil {
+		return nil, err
+	}
+	address := url.URL{Scheme: "ws", Host: "localhost", Path: path, RawQuery: query.Encode()}
+	ws, err := dialWebSocket(ctx, address.String(), &websocket.DialOptions{HTTPClient: l.client})
+	return ws, l.said(err)
+}
+
+// said says in a sentence why the hub could not be asked.
+func (l *localHub) said(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: %s", errNotRunning, l.dataDir)
+	case err != nil && !errors.Is(err, errRefused):
+		return fmt.Errorf("the hub on %s does not answer: %w", l.dataDir, err)
+	}
+	return err
+}
+
+// errRefused marks an answer that is no.
+var errRefused = errors.New("the hub refused")
+
 // maxRefusal is more than any error sentence of the hub needs.
 const maxRefusal = 4 << 10
 
@@ -92,7 +116,7 @@ func refusal(response *http.Response) error {
 		Error struct{ Message string }
 	}
 	if json.Unmarshal(body, &said) == nil && said.Error.Message != "" {
-		return fmt.Errorf("the hub refused: %s", said.Error.Message)
+		return fmt.Errorf("%w: %s", errRefused, said.Error.Message)
 	}
-	return fmt.Errorf("the hub answered %s: %s", response.Status, bytes.TrimSpace(body))
+	return fmt.Errorf("%w: %s: %s", errRefused, response.Status, bytes.TrimSpace(body))
 }

@@ -38,6 +38,14 @@ Every setting is a flag, a HUB_… variable and a key in the configuration file,
 		newKeysCommand(a),
 		newAuditCommand(a),
 		newStatusCommand(a),
+		newPendingCommand(a),
+		newAllowCommand(a),
+		newDenyCommand(a),
+		newWatchCommand(a),
+		newSendCommand(a),
+		newStopCommand(a),
+		newACPCommand(a),
+		newAttachCommand(a),
 		newDoctorCommand(a),
 		newConfigCommand(a),
 		newVersionCommand(a),
@@ -63,11 +71,16 @@ func (a *app) body(f func(*cobra.Command, []string) error) func(*cobra.Command, 
 
 // configured is a body that gets the configuration too.
 func (a *app) configured(f func(*cobra.Command, *config) error) func(*cobra.Command, []string) error {
-	return a.body(func(cmd *cobra.Command, _ []string) error {
+	return a.configuredArgs(func(cmd *cobra.Command, c *config, _ []string) error { return f(cmd, c) })
+}
+
+// configuredArgs is configured for a command with arguments.
+func (a *app) configuredArgs(f func(*cobra.Command, *config, []string) error) func(*cobra.Command, []string) error {
+	return a.body(func(cmd *cobra.Command, args []string) error {
 		c, err := loadConfig(cmd.Flags(), a.environ, defaultConfigFile(a.environ))
 		if err != nil {
 			return err
 		}
-		return f(cmd, c)
+		return f(cmd, c, args)
 	})
 }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/coder/websocket"
 
 	"zcodehub/hub"
 )
@@ -67,39 +64,10 @@ func (l *localHub) sessions(ids []string) ([]string, error) {
 func (l *localHub) ask(method string, params, out any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), localTimeout)
 	defer cancel()
-	ws, _, err := websocket.Dial(ctx, "ws://localhost/ws", &websocket.DialOptions{HTTPClient: l.client})
+	client, err := (&reach{}).dialNative(ctx, &config{DataDir: l.dataDir})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = ws.CloseNow() }()
-	ws.SetReadLimit(-1) // the hub of this user
-	const id = "ask"
-	request, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
-	if err != nil {
-		return err
-	}
-	if err := ws.Write(ctx, websocket.MessageText, request); err != nil {
-		return err
-	}
-	for {
-		_, frame, err := ws.Read(ctx)
-		if err != nil {
-			return err
-		}
-		var answer struct {
-			ID     any             `json:"id"`
-			Method string          `json:"method"`
-			Result json.RawMessage `json:"result"`
-			Error  *struct{ Message string }
-		}
-		switch err := json.Unmarshal(frame, &answer); {
-		case err != nil:
-			return err
-		case answer.ID != id || answer.Method != "":
-			continue // the hub greets, and tells what happens
-		case answer.Error != nil:
-			return fmt.Errorf("%s: %s", method, answer.Error.Message)
-		}
-		return json.Unmarshal(answer.Result, out)
-	}
+	defer client.close()
+	return client.call(ctx, method, params, out)
 }

@@ -107,6 +107,29 @@ func Get(obj []byte, key string) (value []byte, ok bool) {
 	return value, ok
 }
 
+// Without returns the JSON object obj less the members that drop names, the
+// others the bytes that came; obj itself if it has none of them.
+func Without(obj []byte, drop func(key []byte) bool) []byte {
+	found := false
+	for m := range Members(obj) {
+		found = found || drop(m.Key)
+	}
+	if !found {
+		return obj
+	}
+	out := append(make([]byte, 0, len(obj)), '{')
+	for m := range Members(obj) {
+		if drop(m.Key) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, obj[m.Start:m.End]...)
+	}
+	return append(out, '}')
+}
+
 // Path goes down through nested objects, one [Get] a key.
 func Path(obj []byte, keys ...string) (value []byte, ok bool) {
 	value, ok = obj, true
