@@ -1,6 +1,9 @@
 package web
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -24,6 +27,9 @@ func (h idleHub) Attach(_ hub.ClientInfo, sink hub.Sink) (Client, error) {
 func (h idleHub) Ready() (bool, string)       { return true, "ready" }
 func (h idleHub) Status() hub.Status          { return hub.Status{} }
 func (h idleHub) Drain(string, time.Duration) {}
+func (h idleHub) CallAs(context.Context, *auth.Principal, string, any) (json.RawMessage, error) {
+	return nil, errors.New("there is no app-server")
+}
 
 func benchServer(b *testing.B, clients int) (*harness, net.Listener, idleHub) {
 	b.Helper()

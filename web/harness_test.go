@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -320,6 +321,11 @@ func (f *fakeHub) forget(c *fakeClient) {
 }
 
 func (f *fakeHub) Status() hub.Status { return hub.Status{Version: "test"} }
+
+// CallAs is for routes that these tests do not call; those of the ACP surface have the real hub.
+func (f *fakeHub) CallAs(context.Context, *auth.Principal, string, any) (json.RawMessage, error) {
+	return nil, errors.New("the fake hub has no app-server")
+}
 
 func (f *fakeHub) Drain(reason string, retryAfter time.Duration) {
 	f.mu.Lock()

@@ -15,7 +15,7 @@ import (
 // too, and nothing looks at a credential before host and origin are known to be right.
 func (s *Server) routes() (http.Handler, error) {
 	r := chi.NewRouter()
-	r.Use(s.observe, s.checkHost, middleware.GetHead)
+	r.Use(s.observe, s.checkHost, allowOrigins, middleware.GetHead)
 	r.NotFound(notFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "this method is not served here")
@@ -41,6 +41,10 @@ func (s *Server) routes() (http.Handler, error) {
 		r.Post("/api/devices/{id}/rename", s.forAdmins(s.renameDevice))
 		r.Post("/api/keys/rotate", s.onSocket(s.rotateKeys))
 		r.Post("/api/keys/{kid}/forget", s.onSocket(s.forgetKey))
+	})
+	r.Group(func(r chi.Router) { // what pages of other origins may use, with a token
+		r.Use(limitBody)
+		s.acp.Mount(r)
 	})
 	return r, s.mountPage(r)
 }
@@ -90,14 +94,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		defer func() { // also of what was broken off (http.ErrAbortHandler)
+			route := chi.RouteContext(r.Context()).RoutePattern()
+			if route == "" || recorder.Status() == http.StatusNotFound {
+				route = "other"
+			}
+			s.metrics.request(route, recorder.Status())
+			s.log.Debug("http", "method", bounded(r.Method), "path", bounded(r.URL.Path), "status", recorder.Status(),
+				"bytes", recorder.BytesWritten(), "duration", time.Since(started), "remote", s.remoteAddr(r))
+		}()
 		next.ServeHTTP(recorder, r)
-		route := chi.RouteContext(r.Context()).RoutePattern()
-		if route == "" || recorder.Status() == http.StatusNotFound {
-			route = "other"
-		}
-		s.metrics.request(route, recorder.Status())
-		s.log.Debug("http", "method", bounded(r.Method), "path", bounded(r.URL.Path), "status", recorder.Status(),
-			"bytes", recorder.BytesWritten(), "duration", time.Since(started), "remote", s.remoteAddr(r))
 	})
 }
 

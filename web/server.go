@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"zcodehub/auth"
 	"zcodehub/hub"
+	"zcodehub/web/acp"
 )
 
 const (
@@ -40,6 +42,7 @@ type Hub interface {
 	Ready() (ok bool, state string)
 	Status() hub.Status
 	Drain(reason string, retryAfter time.Duration)
+	CallAs(ctx context.Context, p *auth.Principal, method string, params any) (json.RawMessage, error)
 }
 
 // Client is one attached connection, as the hub sees it.
@@ -75,6 +78,9 @@ type Options struct {
 	QueryToken      bool                                 // take ?token= on /api routes
 	Audit           func(auth.AuditEvent)                // takes what the record keeps; must not block; nil keeps none
 	Seen            func(device, addr, userAgent string) // is told of each connection; must not block; may be nil
+	DataDir         string                               // where what clients closed is kept; "" = in memory only
+	Workspace       string                               // where the app-server runs; "" = not known
+	Private         []string                             // files and folders that no file route serves, beside DataDir
 	MaxMessageBytes int64                                // of one message from a client; 0 = 32 MiB
 	DrainTimeout    time.Duration                        // how long Serve waits at the end for clients to go, and again as long for what is left; 0 = 5 s
 }
@@ -99,6 +105,7 @@ type Server struct {
 	registry     *prometheus.Registry
 	log          *slog.Logger
 	metrics      *metrics
+	acp          *acp.HTTP
 	handler      http.Handler
 	maxMessage   int64
 	drainTimeout time.Duration
@@ -138,6 +145,7 @@ func New(o Options) (*Server, error) {
 	if s.metrics, err = newMetrics(o.Registry); err != nil {
 		return nil, err
 	}
+	s.acp = s.newACP(o)
 	s.handler, err = s.routes()
 	return s, err
 }

@@ -330,3 +330,14 @@ func lookup(environ []string, name string) string {
 	}
 	return ""
 }
+
+// private are the files that hold secrets of the hub, beside its data dir: no client reads them through file routes.
+func (c *config) private() []string {
+	var files []string
+	for _, file := range []string{c.ConfigFile, c.JWT.SecretFile, c.TLSKey} {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
+}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -56,6 +57,10 @@ func newEdge(c *config, h *hub.Hub, a *access, registry *prometheus.Registry, lo
 	if err != nil {
 		return nil, err
 	}
+	workspace, err := filepath.Abs(c.Cwd) // "" is the hub's own
+	if err != nil {
+		return nil, fmt.Errorf("--cwd: %w", err)
+	}
 	return web.New(web.Options{
 		Hub:             web.ForHub(h),
 		Gate:            a.gate,
@@ -68,6 +73,9 @@ func newEdge(c *config, h *hub.Hub, a *access, registry *prometheus.Registry, lo
 		QueryToken:      c.QueryToken,
 		Audit:           a.recorder.event,
 		Seen:            a.recorder.seen,
+		DataDir:         c.DataDir,
+		Workspace:       workspace,
+		Private:         c.private(),
 		MaxMessageBytes: c.MaxMessageBytes,
 		DrainTimeout:    c.DrainTimeout / 4, // asked twice of the edge; the rest is for the app-server to end
 	})
