@@ -117,14 +117,16 @@ func (c *Client) actOf(r *request) *session.Entry {
 	return e
 }
 
-// noteAct notes what the app-server says that it has taken. A repeated command
+// noteTaken notes what a call did that the app-server answered with a result: who
+// steers the session, and what was given to the agent. A command that is repeated
 // was noted when it came first.
-func (c *Client) noteAct(r *request, result []byte) {
-	e, sessionID := r.act, r.sessionID
+func (c *Client) noteTaken(r *request, result []byte) {
+	if r.act == nil && !r.steers {
+		return
+	}
+	sessionID, status := r.sessionID, "accepted"
 	if r.method == "v4/command" {
-		if status, _ := member(result, "status"); status != "accepted" {
-			return
-		}
+		status, _ = member(result, "status")
 		outcome, _ := wire.Get(result, "result")
 		if id, ok := member(outcome, "sessionId"); ok && sessionID == "" {
 			sessionID = id
@@ -132,11 +134,14 @@ func (c *Client) noteAct(r *request, result []byte) {
 		if input, ok := wire.Get(outcome, "input"); ok {
 			outcome = input
 		}
-		e.MessageID, _ = member(outcome, "messageId")
-		e.Outcome, _ = member(outcome, "delivery")
+		if r.act != nil {
+			r.act.MessageID, _ = member(outcome, "messageId")
+			r.act.Outcome, _ = member(outcome, "delivery")
+		}
 	}
-	if sessionID != "" {
-		c.hub.note(sessionID, *e)
+	c.steered(r, sessionID, status == "accepted" || status == "noop" || status == "duplicate")
+	if r.act != nil && status == "accepted" && sessionID != "" {
+		c.hub.note(sessionID, *r.act)
 	}
 }
 

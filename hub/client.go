@@ -101,6 +101,7 @@ func (h *Hub) Attach(info ClientInfo, sink Sink) (*Client, error) {
 		return nil, ErrTooManyConnections
 	}
 	h.clients[c.id] = c
+	h.holderCameLocked(info.Principal.Device)
 	c.greet() // under the lock: what is told to all clients comes behind it
 	h.mu.Unlock()
 	h.metrics.attached(info, 1)
@@ -127,7 +128,9 @@ func (c *Client) Detach() {
 	h := c.hub
 	h.mu.Lock()
 	delete(h.clients, c.id)
-	h.leaveLocked(c.info.Principal)
+	if h.leaveLocked(c.info.Principal) {
+		h.holderLeftLocked(c.info.Principal.Device)
+	}
 	h.mu.Unlock()
 	c.outbox.Close()
 	h.metrics.attached(c.info, -1)
@@ -270,6 +273,6 @@ func (c *Client) greet() {
 		ClientMode: c.info.Profile, DeliveryProfile: c.info.Profile.Delivery(), Principal: who,
 		AppServer:    appServerNotice{State: status.State, Generation: status.Generation, Detail: status.Detail, Capabilities: capabilities},
 		Limits:       map[string]any{"maxMessageBytes": h.opts.MaxMessageBytes, "framesPerSecond": h.opts.RateLimit, "frameBurst": h.opts.RateBurst},
-		Capabilities: map[string]any{"events": true, "conversation": true},
+		Capabilities: map[string]any{"events": true, "conversation": true, "control": h.opts.Control},
 	}, nil)
 }

@@ -32,11 +32,20 @@ func (c *Client) command(r *request) {
 		return
 	}
 	r.params = with(wire.Without(r.params, isClientID), "clientId", bound)
+	r.steers = !withoutControl[kind]
+	if !c.maySteer(r) {
+		return
+	}
 	if kind == "resolveInteraction" {
 		c.resolve(r)
 		return
 	}
 	c.forward(r)
+}
+
+// withoutControl are the commands that do not steer the session they name.
+var withoutControl = map[string]bool{
+	"createSession": true, "resolveInteraction": true, "snoozeInteractionAutoResolution": true, "setAssistantFeedback": true,
 }
 
 func isClientID(key []byte) bool { return string(key) == "clientId" }

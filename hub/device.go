@@ -18,6 +18,7 @@ func (h *Hub) Revoke(device string) {
 			c.sink.CloseSoon(closeRevoked, "this device was revoked: pair again")
 		}
 	}
+	h.endLeases(device)
 }
 
 // deviceShare is how many times the pace of one connection all connections of a
@@ -46,11 +47,15 @@ func (h *Hub) admitLocked(p *auth.Principal) *deviceUse {
 	return use
 }
 
-func (h *Hub) leaveLocked(p *auth.Principal) {
+// leaveLocked counts a connection out, and tells whether it was the device's
+// last.
+func (h *Hub) leaveLocked(p *auth.Principal) (last bool) {
 	use := h.devices[p.Device]
-	if use.connections--; use.connections == 0 {
-		delete(h.devices, p.Device)
+	if use.connections--; use.connections > 0 {
+		return false
 	}
+	delete(h.devices, p.Device)
+	return true
 }
 
 // audit hands one event to whoever keeps the record.

@@ -68,6 +68,7 @@
 // # Lock order
 //
 //	topicPlace.opening ─> Hub.mu ─> gate.mu ─> calls.mu, timekeeper.mu, the child's queue
+//	Hub.mu ─> leases.mu ─> timekeeper.mu
 //	Hub.mu ─> Client.mu ─> Registry.mu ─> Feed.mu ─> Ledger.mu
 //	Feed.mu ─> Budget.mu ─> Stream.mu ─> lane.wakeMu
 //	all of them ─> Outbox.mu

@@ -32,6 +32,9 @@ type Options struct {
 	RateBurst       int           // and at once; 0 means 200
 	TopicLinger     time.Duration // how long a V4 topic is kept after its last follower; 0 means 5 min
 	MaxConnections  int           // of one device; 0 means 10,000
+	Control         string        // ControlShared or ControlLease; empty means shared
+	LeaseGrace      time.Duration // how long a device keeps control without a connection; 0 means 30 s
+	LeaseIdle       time.Duration // after how long without steering others may take control; 0 means 5 min
 	// Verify checks a newer token (hub/refreshToken); nil refuses all.
 	Verify func(token string, now time.Time) (*auth.Principal, error)
 	// Audit takes what the record keeps; it must not block. nil keeps none.
@@ -82,6 +85,15 @@ func (o *Options) fillIn() {
 	if o.MaxConnections == 0 {
 		o.MaxConnections = DefaultMaxConnections
 	}
+	if o.LeaseGrace == 0 {
+		o.LeaseGrace = defaultLeaseGrace
+	}
+	if o.LeaseIdle == 0 {
+		o.LeaseIdle = defaultLeaseIdle
+	}
+	if o.Control == "" {
+		o.Control = ControlShared
+	}
 	if o.TopicLinger == 0 {
 		o.TopicLinger = defaultTopicLinger
 	}
@@ -106,6 +118,7 @@ type Hub struct {
 	time     *timekeeper
 	gate     *gate
 	calls    *calls
+	leases   *leases
 	restart  chan struct{} // one slot: end the app-server that runs; never closed
 
 	budget  *fanout.Budget
@@ -130,7 +143,7 @@ func New(o Options) (*Hub, error) {
 	budget := fanout.NewBudget(0)
 	h := &Hub{
 		opts: o, log: o.Log, epoch: session.NewEpoch(), started: time.Now(),
-		sessions: session.NewRegistry(budget), activity: session.NewActivity(), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
+		sessions: session.NewRegistry(budget), activity: session.NewActivity(), leases: newLeases(o), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
 		restart: make(chan struct{}, 1),
 		budget:  budget, topics: topics{byName: map[string]*session.Topic{}, linger: map[*session.Topic]*deadline{}, asking: map[*session.Topic]bool{}},
 		reading: reading{others: map[*session.Session]struct{}{}},

@@ -11,6 +11,9 @@ type rule struct {
 	// scoped methods may be called by holders of a token that is limited to
 	// sessions or workspaces, since the hub can check what they touch.
 	scoped scopeCheck
+	// steers is set for what changes the course of the session that it names:
+	// with leased control it is the holder's.
+	steers bool
 	// local methods end in the hub.
 	local func(*Client, *request)
 	// readOnly methods change nothing, so that a call that got lost may be
@@ -38,7 +41,7 @@ func ruleFor(method string) rule {
 	if r, ok := rules[method]; ok {
 		return r
 	}
-	return rule{right: auth.Control}
+	return rule{right: auth.Control, steers: true}
 }
 
 var rules map[string]rule
@@ -47,6 +50,7 @@ var rules map[string]rule
 func init() {
 	view := func(s scopeCheck) rule { return rule{right: auth.View, scoped: s, readOnly: true} }
 	control := func(s scopeCheck) rule { return rule{right: auth.Control, scoped: s} }
+	steers := func(s scopeCheck) rule { return rule{right: auth.Control, scoped: s, steers: true} }
 	admin := rule{right: auth.Admin}
 	local := func(s scopeCheck, f func(*Client, *request)) rule {
 		return rule{right: auth.View, scoped: s, local: f, readOnly: true}
@@ -63,6 +67,7 @@ func init() {
 		"hub/presence":                local(scopeFree, (*Client).presence),
 		"hub/attention":               local(scopeFree, (*Client).pay),
 		"hub/activity":                local(scopeSession, (*Client).listActivity),
+		"hub/control":                 local(scopeSession, (*Client).control),
 		"hub/ping":                    local(scopeFree, (*Client).ping),
 		"hub/refreshToken":            local(scopeFree, (*Client).refreshToken),
 		"hub/restartAppServer":        {right: auth.Admin, local: (*Client).restartAppServer},
@@ -96,16 +101,16 @@ func init() {
 		// acting
 		"session/create":               snapshot(control(scopeWorkspace)),
 		"session/resume":               {right: auth.Control, scoped: scopeSession, after: (*Client).resumed},
-		"session/send":                 control(scopeSession),
-		"session/stop":                 control(scopeSession),
-		"session/fork":                 control(scopeCreates),
-		"session/compact":              control(scopeSession),
-		"session/goal":                 control(scopeSession),
-		"session/setMode":              snapshot(control(scopeSession)),
-		"session/setModel":             snapshot(control(scopeSession)),
-		"session/setThoughtLevel":      snapshot(control(scopeSession)),
-		"session/cancelBackgroundTask": control(scopeSession),
-		"session/close":                {right: auth.Control, scoped: scopeSession, after: (*Client).closedSession},
+		"session/send":                 steers(scopeSession),
+		"session/stop":                 steers(scopeSession),
+		"session/fork":                 steers(scopeCreates),
+		"session/compact":              steers(scopeSession),
+		"session/goal":                 steers(scopeSession),
+		"session/setMode":              snapshot(steers(scopeSession)),
+		"session/setModel":             snapshot(steers(scopeSession)),
+		"session/setThoughtLevel":      snapshot(steers(scopeSession)),
+		"session/cancelBackgroundTask": steers(scopeSession),
+		"session/close":                {right: auth.Control, scoped: scopeSession, steers: true, after: (*Client).closedSession},
 		"v4/attachment/begin":          control(scopeSession),
 		"v4/attachment/chunk":          control(scopeSession),
 		"v4/attachment/commit":         control(scopeSession),

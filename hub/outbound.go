@@ -18,6 +18,7 @@ type request struct {
 	params    []byte // raw; never empty
 	sessionID string // params.sessionId, if it is there
 	rule      rule
+	steers    bool           // it is the holder's to make, if control is leased
 	repeated  bool           // sent again after the session was resumed
 	act       *session.Entry // what it is in the session's activity; nil for nothing
 }
@@ -79,6 +80,7 @@ func (c *Client) request(e *wire.Envelope, frameSize int) {
 		r.params = bytes.Clone(r.params) // or the whole frame would stay as long as the call waits
 	}
 	r.rule = ruleFor(r.method)
+	r.steers = r.rule.steers
 	if strings.HasPrefix(r.method, "hub/") && r.rule.local == nil {
 		c.refuse(r.id, wire.ErrorObject{Code: codeNoMethod, Message: "Method not found: " + r.method})
 		return
@@ -106,7 +108,7 @@ func (c *Client) request(e *wire.Envelope, frameSize int) {
 			c.refuseScope(r)
 		case r.rule.local != nil:
 			r.rule.local(c, r)
-		default:
+		case c.maySteer(r):
 			c.forward(r)
 		}
 	})
@@ -158,6 +160,7 @@ func (c *Client) forward(r *request) {
 	}
 	size := int64(len(params))
 	if !c.charge(size) {
+		c.steered(r, r.sessionID, false)
 		c.refuse(r.id, fault(codeTooMany, "too much of this client's waits for the app-server", "pendingBytes", true, rateRetry))
 		return
 	}
@@ -197,6 +200,7 @@ func (c *Client) replied(r *request, reply reply) {
 		r.repeated = true
 		c.hub.resume(r.sessionID, func(err []byte) {
 			if err != nil {
+				c.steered(r, r.sessionID, false)
 				c.replyError(r, err)
 				return
 			}
@@ -205,13 +209,12 @@ func (c *Client) replied(r *request, reply reply) {
 		return
 	}
 	if reply.err != nil {
+		c.steered(r, r.sessionID, false)
 		c.replyError(r, reply.err)
 		return
 	}
 	result := reply.result
-	if r.act != nil {
-		c.noteAct(r, result)
-	}
+	c.noteTaken(r, result)
 	if r.rule.after != nil {
 		result = r.rule.after(c, r, result)
 	}

@@ -36,7 +36,7 @@ var reach = map[string]string{
 	"session/list": "filtered", "runtime/capabilities": "filtered",
 
 	// Of the connection itself.
-	"hub/activity": "session", "hub/initialize": "own", "hub/attention": "own", "hub/setProfile": "own", "hub/pendingInteractions": "own", "hub/presence": "own", "hub/ping": "own",
+	"hub/activity": "session", "hub/control": "session", "hub/initialize": "own", "hub/attention": "own", "hub/setProfile": "own", "hub/pendingInteractions": "own", "hub/presence": "own", "hub/ping": "own",
 	"hub/refreshToken": "own", "v4/connection/flow": "own",
 
 	// Not for limited tokens.

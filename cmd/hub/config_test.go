@@ -44,6 +44,8 @@ func sampleWords(s *setting) []string {
 		return []string{"debug"}
 	case s.key == "log-format":
 		return []string{"json"}
+	case s.key == "control":
+		return []string{"lease"}
 	case s.key == "cwd":
 		return []string{os.TempDir()}
 	case strings.HasSuffix(s.key, "listen"):

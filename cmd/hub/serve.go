@@ -117,6 +117,7 @@ func newHub(a *app, c *config, command []string, access *access, registry *prome
 		RateLimit:       c.RateLimit,
 		RateBurst:       int(c.RateBurst),
 		MaxConnections:  int(c.MaxConnections),
+		Control:         c.Control,
 		Verify:          access.verify,
 		Audit:           access.recorder.event,
 		Log:             log,

@@ -30,6 +30,7 @@ type config struct {
 	RateLimit       float64
 	RateBurst       int64
 	MaxConnections  int64
+	Control         string
 	ReadyFile       string
 	TrustedProxy    []string
 	TLSCert         string
@@ -73,6 +74,7 @@ func (s *setting) flag() string {
 var (
 	logLevels  = []string{"debug", "info", "warn", "error"}
 	logFormats = []string{"auto", "text", "json"}
+	controls   = []string{hub.ControlShared, hub.ControlLease}
 )
 
 const variablePrefix = "HUB_"
@@ -98,6 +100,7 @@ func defaults(environ []string) *config {
 		RateLimit:       hub.DefaultRateLimit,
 		RateBurst:       hub.DefaultRateBurst,
 		MaxConnections:  hub.DefaultMaxConnections,
+		Control:         hub.ControlShared,
 		Provider:        providerConfig{ID: "hub", APIType: "anthropic-messages"},
 	}
 }
@@ -152,6 +155,8 @@ func settings(c *config) []*setting {
 			usage: "frames that one client may send at once"},
 		{key: "max-connections", value: integer(&c.MaxConnections),
 			usage: "connections that one device may have at a time"},
+		{key: "control", value: choice(&c.Control, controls...),
+			usage: "who steers a session: everybody who may (shared), or one device at a time (lease)"},
 		{key: "ready-file", value: text(&c.ReadyFile, "FILE"),
 			usage: `file to write {"url","pid"} to once the hub listens`},
 
