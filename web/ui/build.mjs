@@ -25,7 +25,8 @@ const placeholder = "0build0id0build0"; // as long as an id
 
 const files = new Map(); // name -> bytes, what the hub serves
 
-// Chunks get plain names, in the order in which they are needed: a name made of a hash would change with every edit.
+// A file of the page is asked for with its version, ?v=: whoever keeps it may keep it for good, and no page gets parts of
+// another one. Chunks get plain names, in the order in which they are needed: a name made of a hash would change with every edit.
 const page = await build({
   ...shared,
   entryPoints: { app: "src/main.tsx" },
@@ -41,7 +42,7 @@ const page = await build({
 const names = chunkNames(page.metafile);
 for (const { path, text } of page.outputFiles) {
   let content = text;
-  for (const [from, to] of names) content = content.replaceAll(from, to);
+  for (const [from, to] of names) content = content.replaceAll(from, `${to}?v=${placeholder}`);
   files.set(names.get(base(path)) ?? base(path), Buffer.from(content));
 }
 
@@ -78,9 +79,9 @@ function firstLoad({ outputs }) {
   return [...seen].map((path) => names.get(base(path)));
 }
 
-const preloads = firstLoad(page.metafile).map((name) => `<link rel="modulepreload" href="${name}">\n`).join("");
+const preloads = firstLoad(page.metafile).map((name) => `<link rel="modulepreload" href="${name}?v=${placeholder}">\n`).join("");
 const index = await readFile(join(here, "index.html"), "utf8");
-files.set("index.html", Buffer.from(index.replace("<!-- preloads -->\n", preloads)));
+files.set("index.html", Buffer.from(index.replace("<!-- preloads -->\n", preloads).replace(/"(app\.(?:css|js))"/g, `"$1?v=${placeholder}"`)));
 
 for (const name of (await readdir(join(here, "public"))).sort()) files.set(name, await readFile(join(here, "public", name)));
 
@@ -95,7 +96,7 @@ const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
 const hash = createHash("sha256");
 for (const [name, content] of sorted) hash.update(`${name}\0${content.length}\0`).update(content);
 const id = hash.digest("hex").slice(0, placeholder.length);
-for (const [name, content] of sorted) if (name.endsWith(".js")) files.set(name, Buffer.from(content.toString().replaceAll(placeholder, id)));
+for (const [name, content] of sorted) if (/\.(js|html)$/.test(name)) files.set(name, Buffer.from(content.toString().replaceAll(placeholder, id)));
 files.set("build.json", Buffer.from(JSON.stringify({ id }) + "\n"));
 
 await rm(out, { recursive: true, force: true });

@@ -1,21 +1,64 @@
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { follow, unfollow } from "../../state/conversation";
+import { t } from "../../i18n";
+import { follow, unfollow, type Conversation } from "../../state/conversation";
+import { may } from "../../state/link";
+import { session, workspaceName, workspaceOf } from "../../state/sessions";
 import { Composer } from "../compose/Composer";
-import { Together } from "../together/Together";
 import { Transcript } from "../rows/Transcript";
+import { Manage } from "../sessions/Manage";
+import { Icon } from "../shell/Icon";
+import { Together } from "../together/Together";
+import { Missed } from "./Missed";
 
 // One session: title, transcript, composer.
 export function SessionView({ sessionId }: { sessionId: string }) {
   const conversation = useMemo(() => follow(sessionId), [sessionId]);
   useEffect(() => () => unfollow(sessionId), [sessionId]);
+  const state = conversation.state.value;
   return (
-    <article class="session">
-      <header class="session-head">
-        <h2>{conversation.head.value?.meta.title}</h2>
-        <Together conversation={conversation} />
-      </header>
-      <Transcript conversation={conversation} />
-      <Composer conversation={conversation} />
+    <article class="session" data-state={state}>
+      <Head conversation={conversation} />
+      {state === "gone" ? (
+        <div class="empty">
+          <p role="alert">{t("session.gone")}</p>
+          <a class="primary" href="#/">{t("session.toList")}</a>
+        </div>
+      ) : state === "loading" ? (
+        <p class="empty" role="status">{t("session.loading")}</p>
+      ) : (
+        <>
+          <Missed conversation={conversation} />
+          <Transcript conversation={conversation} />
+          <Composer conversation={conversation} />
+        </>
+      )}
     </article>
   );
+}
+
+function Head({ conversation }: { conversation: Conversation }) {
+  const managing = useSignal(false);
+  const id = conversation.id;
+  const title = conversation.head.value?.meta.title || session(id)?.title || "";
+  const workspace = workspaceOf(id);
+  return (
+    <header class="bar session-head">
+      <a class="icon-button only-narrow" href="#/" aria-label={t("do.back")} onClick={back}><Icon name="back" /></a>
+      <div class="session-name">
+        <h2 dir="auto">{title || t("sessions.untitled")}</h2>
+        {workspace && <small title={workspace}>{workspaceName(workspace)}</small>}
+      </div>
+      <Together conversation={conversation} />
+      {may("control") && <button type="button" class="icon-button" aria-label={t("session.menu")} onClick={() => (managing.value = true)}><Icon name="more" /></button>}
+      {managing.value && <Manage sessionId={id} title={title} onClose={() => (managing.value = false)} />}
+    </header>
+  );
+}
+
+// back is what the phone's own gesture does, as long as there is something of this page to go back to.
+function back(e: MouseEvent): void {
+  if (!history.state?.inside) return;
+  e.preventDefault();
+  history.back();
 }

@@ -1,13 +1,50 @@
+import { useEffect, useRef } from "preact/hooks";
+import { t } from "../../i18n";
+import { live } from "../../wire/link";
 import { AskSheet } from "../answer/AskSheet";
 import { SessionView } from "../session/SessionView";
+import { Sessions } from "../sessions/Sessions";
+import { entry } from "./arrive";
+import { Door } from "./Door";
+import { Banners } from "./Banners";
+import { lazy } from "./lazy";
 import { route } from "./router";
+import { Strip } from "./Strip";
+
+const Settings = lazy(() => import("../settings/Settings").then((m) => m.Settings));
 
 export function App() {
+  if (entry.value.kind !== "in") return <Door />;
   const at = route.value;
   return (
-    <div class="shell">
-      <main>{at.page === "session" && <SessionView key={at.sessionId} sessionId={at.sessionId} />}</main>
+    <div class="shell" data-page={at.page} data-live={live.value}>
+      <Strip />
+      <Banners />
+      <div class="panes">
+        <nav class="pane pane-list" aria-label={t("sessions.title")}><Sessions /></nav>
+        <Main />
+      </div>
       <AskSheet />
     </div>
+  );
+}
+
+function Main() {
+  const at = route.value;
+  const ref = useRef<HTMLElement>(null);
+  const place = at.page === "session" ? at.sessionId : at.page;
+  const first = useRef(true);
+  // Whoever goes somewhere by keyboard or screen reader is there afterwards, not at the link that was pressed.
+  useEffect(() => {
+    if (first.current) first.current = false;
+    else if (at.page !== "sessions") ref.current?.focus({ preventScroll: true });
+    else document.querySelector<HTMLElement>("[data-came-from]")?.focus({ preventScroll: true });
+  }, [place]);
+  return (
+    <main class="pane pane-main" tabIndex={-1} ref={ref}>
+      {at.page === "session" ? <SessionView key={at.sessionId} sessionId={at.sessionId} />
+        : at.page === "settings" ? <Settings />
+        : <p class="empty">{t("sessions.pick")}</p>}
+    </main>
   );
 }

@@ -9,14 +9,24 @@ export type Route =
 
 function read(): Route {
   const hash = location.hash.slice(1);
-  if (hash.startsWith("/s/")) return { page: "session", sessionId: decodeURIComponent(hash.slice(3)) };
+  if (hash.startsWith("/s/")) {
+    try {
+      return { page: "session", sessionId: decodeURIComponent(hash.slice(3)) };
+    } catch {
+      return { page: "sessions" };
+    }
+  }
   if (hash === "/settings") return { page: "settings" };
   return { page: "sessions" };
 }
 
 export const route = signal<Route>(read());
 
-addEventListener("hashchange", () => (route.value = read()));
+// An entry of the history that this page made has the page behind it: going back stays inside.
+addEventListener("hashchange", () => {
+  route.value = read();
+  if (!history.state) history.replaceState({ inside: true }, "");
+});
 
 export const sessionLink = (sessionId: string) => `#/s/${encodeURIComponent(sessionId)}`;
 

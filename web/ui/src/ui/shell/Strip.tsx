@@ -1,0 +1,60 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { t } from "../../i18n";
+import { pace } from "../../state/bandwidth";
+import { link, type LinkStatus } from "../../wire/link";
+import { span } from "./time";
+
+// The thin strip that says how the connection is. A screen reader hears what changed, not the seconds.
+export function Strip() {
+  const status = link.status.value;
+  const cut = status.kind === "cut" || (status.kind === "ended" && status.reason !== "signedOut");
+  return (
+    <div class={`strip strip-${status.kind}`}>
+      <span class="dot" aria-hidden="true" />
+      <span role="status">{said(status)}</span>
+      {status.kind === "cut" && <Counting status={status} />}
+      {status.kind === "live" && <Pace />}
+      {cut && (
+        <button type="button" class="strip-do" onClick={() => (status.kind === "ended" ? location.reload() : link.retryNow())}>
+          {status.kind === "ended" ? t("do.reload") : t("link.tryNow")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function said(status: LinkStatus): string {
+  switch (status.kind) {
+    case "connecting": return t("link.connecting");
+    case "live": return t("link.live");
+    case "catchingUp": return t("link.catchingUp", { n: status.behind ?? 1 });
+    case "cut": return t("link.cut");
+    case "ended": return status.reason === "broken" || status.reason === "policy" || status.reason === "tooBig" ? t(`link.ended.${status.reason}`) : t("link.ended");
+  }
+}
+
+function Counting({ status }: { status: LinkStatus }) {
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const left = Math.ceil(((status.retryAt ?? 0) - now.value) / 1000);
+  return (
+    <span aria-hidden="true" class="strip-count">
+      {t("link.since", { span: span(now.value - status.since) })}
+      {" · "}
+      {left > 0 ? t("link.next", { n: left }) : t("link.trying")}
+    </span>
+  );
+}
+
+function Pace() {
+  const { pace: now, chosen } = pace.value;
+  return (
+    <span class="strip-pace" title={t(`pace.why.${chosen}`)}>
+      {t(`pace.${now}`)}
+    </span>
+  );
+}
