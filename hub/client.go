@@ -273,6 +273,6 @@ func (c *Client) greet() {
 		ClientMode: c.info.Profile, DeliveryProfile: c.info.Profile.Delivery(), Principal: who,
 		AppServer:    appServerNotice{State: status.State, Generation: status.Generation, Detail: status.Detail, Capabilities: capabilities},
 		Limits:       map[string]any{"maxMessageBytes": h.opts.MaxMessageBytes, "framesPerSecond": h.opts.RateLimit, "frameBurst": h.opts.RateBurst},
-		Capabilities: map[string]any{"events": true, "conversation": true, "control": h.opts.Control},
+		Capabilities: map[string]any{"events": true, "conversation": true, "control": h.opts.Control, "page": h.opts.Page},
 	}, nil)
 }

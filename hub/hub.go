@@ -25,6 +25,7 @@ type Options struct {
 	InstanceID      string        // stable id of this hub
 	InstanceName    string        // for people
 	Version         string        // of the hub
+	Page            string        // build id of the page that the edge serves; told to clients
 	CallTimeout     time.Duration // for one call; 0 means 180 s, the app-server's own host's (protocol document 1.8)
 	ReadyWait       time.Duration // how long calls wait for an app-server that is not ready; 0 means 10 s
 	MaxMessageBytes int64         // told to clients, kept by the edge; 0 means 32 MiB

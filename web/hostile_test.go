@@ -182,7 +182,7 @@ func TestForeignHostIsServedNothing(t *testing.T) {
 
 func TestEveryAnswerIsStrictWithBrowsers(t *testing.T) {
 	bubble(t, func(t *testing.T, h *harness) {
-		for _, path := range []string{"/", "/app.js", "/style.css", "/ws", "/healthz", "/api/status", "/nothing"} {
+		for _, path := range []string{"/", "/app.js", "/app.css", "/ws", "/healthz", "/api/status", "/nothing"} {
 			_, header, _ := h.request("GET", path, nil)
 			for name, want := range map[string]string{
 				"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",

@@ -18,6 +18,7 @@ import (
 
 	"zcodehub/auth"
 	"zcodehub/hub"
+	"zcodehub/web"
 )
 
 func newServeCommand(a *app) *cobra.Command {
@@ -103,6 +104,10 @@ func newHub(a *app, c *config, command []string, access *access, registry *prome
 	if err != nil {
 		return nil, err
 	}
+	page, err := web.PageID()
+	if err != nil {
+		return nil, err
+	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h, err := hub.New(hub.Options{
 		AppServer:       command,
@@ -112,6 +117,7 @@ func newHub(a *app, c *config, command []string, access *access, registry *prome
 		InstanceID:      access.gate.Keys.Instance(),
 		InstanceName:    c.Name,
 		Version:         readBuild().version,
+		Page:            page,
 		CallTimeout:     c.CallTimeout,
 		MaxMessageBytes: c.MaxMessageBytes,
 		RateLimit:       c.RateLimit,
