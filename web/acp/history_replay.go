@@ -1,0 +1,388 @@
+package acp
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// History replays stored messages, oldest first, and remembers them, so that events do not tell them again.
+func (t *Translator) History(messages []json.RawMessage) (updates []Update) {
+	list := visibleMessages(messages)
+	open := t.openFrom(list)
+	t.tails = map[string]replayed{}
+	for i, m := range list {
+		updates = append(updates, t.replay(m, i >= open)...)
+		if i >= open || i == len(list)-1 {
+			t.tails[m.id] = replayed{m.text("text"), m.text("reasoning")}
+		}
+		s := t.message(m.id)
+		s.text.hear(m.text("text"))
+		s.thought.hear(m.text("reasoning"))
+	}
+	return updates
+}
+
+// Earlier replays a page of load_earlier. It changes nothing that events depend on.
+func (t *Translator) Earlier(messages []json.RawMessage) (updates []Update) {
+	page := NewTranslator(TranslatorOptions{SessionID: t.o.SessionID})
+	for _, m := range visibleMessages(messages) {
+		for _, u := range page.replay(m, false) {
+			updates = append(updates, withMeta(u, `{"zcode":{"earlierPage":true}}`))
+		}
+	}
+	return updates
+}
+
+// withMeta adds a _meta to an update, whatever is in the one it has.
+func withMeta(u Update, meta string) Update {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(u.JSON, &members) != nil {
+		return u
+	}
+	var both map[string]json.RawMessage
+	_ = json.Unmarshal(members["_meta"], &both)
+	if both == nil {
+		both = map[string]json.RawMessage{}
+	}
+	var more map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(meta), &more)
+	for key, value := range more {
+		both[key] = value
+	}
+	members["_meta"] = encode(both)
+	return Update{u.Kind, encode(members)}
+}
+
+// visibleMessages are the messages to show, each once.
+func visibleMessages(messages []json.RawMessage) (list []message) {
+	for _, m := range ReadLog(messages).messages {
+		list = append(list, readMessage(m.raw))
+	}
+	return list
+}
+
+// openFrom is where the turn that runs begins in list; its end if none runs.
+func (t *Translator) openFrom(list []message) int {
+	if t.turn == "" {
+		return len(list)
+	}
+	i := len(list) - 1
+	for i > 0 && list[i].role != roleUser {
+		i--
+	}
+	return max(i, 0)
+}
+
+// replay shows one message. open says that its turn runs.
+func (t *Translator) replay(m message, open bool) (updates []Update) {
+	if kind := m.foldKind(); kind != "" {
+		return []Update{m.folded(kind)}
+	}
+	for i, stored := range m.parts {
+		switch stored.kind {
+		case "text":
+			updates = append(updates, m.chunk(readPart(stored.raw).words())...)
+		case "reasoning":
+			if text := readPart(stored.raw).words(); text != "" && m.role != roleUser {
+				updates = append(updates, newChunk(updateThought, chunkID(updateThought, m.id), textBlock(text)))
+			}
+		case "file":
+			if b, ok := fileOf(stored.raw); ok {
+				updates = append(updates, newChunk(m.kind(), m.id, b))
+			}
+		case "tool":
+			p := readPart(stored.raw)
+			updates = append(updates, t.replayTool(p, m.callID(p, i), open)...)
+		}
+	}
+	return updates
+}
+
+// callID is the id of the call in the message's part i.
+func (m *message) callID(p part, i int) string { return first(p.CallID, m.id+"_"+strconv.Itoa(i)) }
+
+func (m *message) kind() string {
+	if m.role == roleUser {
+		return updateUser
+	}
+	return updateAgent
+}
+
+func (m *message) chunk(text string) []Update {
+	if m.role == roleUser {
+		text = withoutReminders(text)
+	}
+	if text == "" {
+		return nil
+	}
+	return []Update{newChunk(m.kind(), m.id, textBlock(text))}
+}
+
+// folded is a card in the place of a long text that the app-server wrote for the model.
+func (m *message) folded(kind string) Update {
+	u := toolUpdate{SessionUpdate: updateTool, ToolCallID: "histfold_" + m.id, Title: foldTitles[kind], Kind: "other", Status: statusCompleted,
+		Meta: object{"zcode": object{"collapsed": true, "kind": kind}}}
+	if text := cut(strings.TrimSpace(withoutReminders(m.text("text")+m.text("compaction"))), maxOutput); text != "" {
+		u.Content = []any{wrap(textBlock(text))}
+	}
+	return u.update()
+}
+
+// replayTool shows a stored call as one whole card.
+func (t *Translator) replayTool(p part, id string, open bool) []Update {
+	c := t.card(id)
+	if c.shown && c.final && !c.guessed {
+		return nil
+	}
+	c.know(p.Tool, p.State.Input)
+	u := toolUpdate{SessionUpdate: updateTool, ToolCallID: id, Title: first(p.State.Title, toolTitle(c.tool, p.State.Input)),
+		Kind: toolKind(c.tool), RawInput: shortInput(p.State.Input), Meta: c.meta("")}
+	u.Status, u.Content, u.Locations = p.outcome(open)
+	if u.Status == statusCompleted {
+		u.RawOutput = head(plain(p.output().text), maxRawOutput)
+	}
+	c.shown, c.status = true, u.Status
+	if u.Status == statusCompleted || u.Status == statusFailed {
+		c.finish(false)
+	} else if isCommand(c.tool) {
+		c.terminal = &terminal{} // what it prints from here on is shown as text
+	}
+	return []Update{newUpdate(updateTool, u)}
+}
+
+// outcome is how a stored call went, and what its card shows: what it was asked and what it gave.
+func (p part) outcome(open bool) (status string, content []any, places []location) {
+	places = placesOf(p.Tool, p.State.Input)
+	switch p.State.Status {
+	case "completed":
+		given, changed := contentOf(p.Tool, p.State.Input, p.output())
+		if changed != nil {
+			return statusCompleted, given, changed
+		}
+		return statusCompleted, append(p.asked(), given...), places
+	case "error":
+		text := first(errorText(p.State.Error), "failed")
+		return statusFailed, append(p.asked(), wrap(textBlock(fenced("", cut(plain(text), maxOutput))))), places
+	case "pending":
+		if open {
+			return statusPending, p.asked(), places
+		}
+	case "running":
+		if open {
+			return statusRunning, p.asked(), places
+		}
+	}
+	return statusFailed, append(p.asked(), wrap(textBlock(fenced("", "This did not finish.")))), places
+}
+
+// output is the stored result.
+func (p part) output() result {
+	r := result{display: p.State.Metadata.Display, exitCode: p.State.Metadata.ExitCode}
+	r.text, r.images = blocksOf(p.State.Output)
+	r.text = withoutReminders(r.text)
+	return r
+}
+
+// asked shows the arguments of a stored call: there is no other place where they can be read later.
+func (p part) asked() []any {
+	if p.Tool == toolPlan {
+		return planContent(p.State.Input)
+	}
+	input := shortInput(p.State.Input)
+	if len(input) == 0 || string(input) == "{}" || string(input) == "null" {
+		return nil
+	}
+	return []any{wrap(textBlock(fenced("json", string(input))))}
+}
+
+// replayed is what was replayed of one message.
+type replayed struct{ text, thought string }
+
+// hear notes a text that was told whole.
+func (h *heard) hear(whole string) {
+	*h = heard{}
+	h.add(whole)
+}
+
+// Overlap says which events came while the history that was replayed last was being fetched, before it arrived: what of
+// their text is part of the history already will not be told again. It is called once after [Translator.History], before
+// [Translator.Event] gets these events and all that follow.
+func (t *Translator) Overlap(before [][]byte) {
+	streamed := map[string]*replayed{}
+	for _, params := range before {
+		e := readEvent(params)
+		if e.kind != "model.streaming" {
+			continue
+		}
+		var p struct{ Kind, AssistantMessageID, Delta string }
+		e.read(&p)
+		if streamed[p.AssistantMessageID] == nil {
+			streamed[p.AssistantMessageID] = &replayed{}
+		}
+		switch p.Kind {
+		case "text_delta":
+			streamed[p.AssistantMessageID].text += p.Delta
+		case "reasoning_delta":
+			streamed[p.AssistantMessageID].thought += p.Delta
+		}
+	}
+	for id, s := range streamed {
+		told, ok := t.tails[id]
+		if !ok {
+			continue
+		}
+		m := t.message(id)
+		if s.text != "" {
+			m.text.skip, told.text = alreadyIn(told.text, s.text), ""
+		}
+		if s.thought != "" {
+			m.thought.skip, told.thought = alreadyIn(told.thought, s.thought), ""
+		}
+		t.tails[id] = told
+	}
+}
+
+// alreadyIn is how much of a stream told holds, if the stream came to be with the end of told or shortly after it. The
+// history may be ahead of the stream, since deltas are held together for a moment before they go out.
+func alreadyIn(told, stream string) int {
+	if at := strings.LastIndex(told, stream); at >= 0 {
+		return len(told) - at
+	}
+	return overlap(told, stream)
+}
+
+// surely is how long a text has to be so that it does not stand at the end of another one by chance.
+const surely = 12
+
+// repeated says whether text is a delta that was held back when the history was read, and is in it: the first one that
+// comes of a message after that.
+func (t *Translator) repeated(kind, message, text string) bool {
+	told, ok := t.tails[message]
+	if !ok || text == "" {
+		return false
+	}
+	end := &told.text
+	if kind == updateThought {
+		end = &told.thought
+	}
+	same := len(text) >= surely && strings.HasSuffix(*end, text)
+	*end = ""
+	t.tails[message] = told
+	return same
+}
+
+// Reconcile tells what is stored of the session but was never streamed to this connection. It is called with the newest
+// messages at the end of a turn, and with those of a snapshot that came in place of events. Older messages than the
+// first one that this connection knows are left alone: it did not ask for them.
+func (t *Translator) Reconcile(messages []json.RawMessage) (updates []Update) {
+	updates = t.flushHalf()
+	list := visibleMessages(messages)
+	begin, open := t.firstKnown(list), t.openFrom(list)
+	for i, m := range list[begin:] {
+		updates = append(updates, t.catchUp(m, begin+i >= open)...)
+	}
+	return updates
+}
+
+// firstKnown is the place of the first message that this connection knows; of the answers to the last input if it
+// knows none.
+func (t *Translator) firstKnown(list []message) int {
+	for i, m := range list {
+		if _, known := t.said.get(m.id); known {
+			return i
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].role == roleUser {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (t *Translator) catchUp(m message, open bool) (updates []Update) {
+	s, known := t.said.get(m.id)
+	if m.role == roleUser || m.foldKind() != "" {
+		if known {
+			return nil
+		}
+		t.markSeen(m.id)
+		return t.replay(m, open)
+	}
+	if !known {
+		s = t.message(m.id)
+	}
+	thought, text := m.text("reasoning"), m.text("text")
+	if !known {
+		thought, text = t.notLoose(updateThought, thought), t.notLoose(updateAgent, text)
+	}
+	updates = append(updates, tell(updateThought, m.id, &s.thought, thought)...)
+	updates = append(updates, tell(updateAgent, m.id, &s.text, text)...)
+	for i, stored := range m.parts {
+		if stored.kind == "tool" {
+			p := readPart(stored.raw)
+			updates = append(updates, t.catchUpTool(p, m.callID(p, i), open)...)
+		}
+	}
+	return updates
+}
+
+// tell sends what of a stored text was not heard.
+func tell(kind, id string, h *heard, whole string) []Update {
+	rest := h.missing(whole)
+	if rest == "" {
+		return nil
+	}
+	h.add(rest)
+	return []Update{newChunk(kind, chunkID(kind, id), textBlock(rest))}
+}
+
+// notLoose takes off what was streamed without a message id: nothing says to which message it belongs, but the order.
+func (t *Translator) notLoose(kind, text string) string {
+	if t.loose == nil {
+		return text
+	}
+	h := &t.loose.text
+	if kind == updateThought {
+		h = &t.loose.thought
+	}
+	n := min(h.n, len(text))
+	h.n -= n
+	return text[n:]
+}
+
+// catchUpTool gives a card the end that its events did not tell.
+func (t *Translator) catchUpTool(p part, id string, open bool) []Update {
+	c := t.card(id)
+	if !c.shown {
+		return t.replayTool(p, id, open)
+	}
+	if c.final && !c.guessed || c.lasting {
+		return nil
+	}
+	c.know(p.Tool, p.State.Input)
+	status, content, places := p.outcome(open)
+	if status == statusPending || status == statusRunning {
+		return nil
+	}
+	u := c.more(status)
+	u.Content, u.Locations = content, places
+	if status == statusCompleted {
+		u.RawOutput = head(plain(p.output().text), maxRawOutput)
+	}
+	if c.inTerminal() {
+		return t.catchUpTerminal(c, p, status)
+	}
+	c.finish(false)
+	return []Update{u.update()}
+}
+
+func (t *Translator) catchUpTerminal(c *card, p part, status string) []Update {
+	defer c.finish(false)
+	if status == statusFailed {
+		return c.exit(status, errorText(p.State.Error), nil)
+	}
+	r := p.output()
+	return c.exit(status, r.text, r.exitCode)
+}
