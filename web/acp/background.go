@@ -131,7 +131,7 @@ func (t *Translator) beginAgent(s taskState, status string, over bool) []Update 
 	c := t.card("bg_" + s.TaskID)
 	c.tool, c.shown, c.lasting, c.status = first(s.ToolName, "Task"), true, true, status
 	t.tasks.put(s.TaskID, c)
-	u := toolUpdate{SessionUpdate: updateTool, ToolCallID: c.id, Title: "[background] " + clip(first(s.Description, "task"), maxTitle),
+	u := toolUpdate{SessionUpdate: updateTool, ToolCallID: c.id, Title: "[background] " + clip(first(s.Description, "task"), maxSummary),
 		Kind: "other", Status: status, Meta: object{"backgroundTask": s.meta()}}
 	if over {
 		c.finish(false)

@@ -227,7 +227,7 @@ func (d *Dialog) askQuestions(client ClientKind) {
 // goOn is for a question that the client cannot show: it may go on without an answer, or decline.
 func (d *Dialog) goOn(message string, empty json.RawMessage) step {
 	u := d.ask.toolCall()
-	u.Title = clip(message, 4*maxTitle)
+	u.Title = clip(message, 4*maxSummary)
 	params := permissionParams{SessionID: d.ask.SessionID, ToolCall: u, Options: []permissionOption{
 		{"continue", "Continue without an answer", allowOnce}, {"decline", "Decline", rejectOnce}}}
 	return step{method: methodAskPermission, params: params, read: func(result []byte) (json.RawMessage, error) {

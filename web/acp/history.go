@@ -75,7 +75,7 @@ const (
 // ReadLimit reads _meta.zcode.limit of session/load: how many messages the client wants. Without one, or with one that
 // makes no sense, it wants all.
 func ReadLimit(meta []byte) (limit int, all bool) {
-	n, ok := number(memberOf(memberOf(meta, "zcode"), "limit"))
+	n, ok := floatOf(memberOf(memberOf(meta, "zcode"), "limit"))
 	if !ok || n < 0 {
 		return 0, true
 	}
@@ -84,14 +84,14 @@ func ReadLimit(meta []byte) (limit int, all bool) {
 
 // ReadEarlierLimit reads limit of session/load_earlier.
 func ReadEarlierLimit(raw []byte) int {
-	n, ok := number(raw)
+	n, ok := floatOf(raw)
 	if !ok || n < 1 {
 		return earlierPage
 	}
 	return int(min(n, maxPage))
 }
 
-func number(raw []byte) (float64, bool) {
+func floatOf(raw []byte) (float64, bool) {
 	var n float64
 	if len(raw) == 0 || raw[0] == 'n' || json.Unmarshal(raw, &n) != nil {
 		return 0, false

@@ -157,8 +157,11 @@ func (p part) outcome(open bool) (status string, content []any, places []locatio
 	switch p.State.Status {
 	case "completed":
 		given, changed := contentOf(p.Tool, p.State.Input, p.output())
-		if changed != nil {
+		switch {
+		case changed != nil:
 			return statusCompleted, given, changed
+		case p.Tool == toolPlan:
+			return statusCompleted, given, nil // the plan is in there
 		}
 		return statusCompleted, append(p.asked(), given...), places
 	case "error":

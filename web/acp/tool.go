@@ -272,8 +272,8 @@ func toolKind(tool string) string {
 	return "other"
 }
 
-// maxTitle is how many characters of a title's summary are shown: a line of a phone in landscape.
-const maxTitle = 60
+// maxSummary is how many characters of a title's summary are shown: a line of a phone in landscape.
+const maxSummary = 60
 
 // toolTitle names the tool and says in a few words what it is to do; a command is shown whole.
 func toolTitle(tool string, input json.RawMessage) string {
@@ -290,22 +290,22 @@ func summarize(tool string, input json.RawMessage) string {
 		return cut(command, maxRawInput)
 	}
 	if path := pathOf(input); path != "" && toolKind(tool) != "search" {
-		return clipLeft(path, maxTitle)
+		return clipLeft(path, maxSummary)
 	}
 	for _, key := range []string{"description", "query", "pattern", "prompt", "url", "title", "name", "skill"} {
 		if text := strings.Join(strings.Fields(textOf(input, key)), " "); text != "" {
-			return clip(text, maxTitle)
+			return clip(text, maxSummary)
 		}
 	}
 	switch tool {
 	case toolQuestion:
 		for q := range wire.Elements(memberOf(input, "questions")) {
-			return clip(textOf(q, "question"), maxTitle)
+			return clip(textOf(q, "question"), maxSummary)
 		}
 	case toolTodo:
 		return todoSummary(input)
 	}
-	return clipLeft(pathOf(input), maxTitle)
+	return clipLeft(pathOf(input), maxSummary)
 }
 
 func todoSummary(input json.RawMessage) string {

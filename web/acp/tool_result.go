@@ -94,6 +94,9 @@ func contentOf(tool string, input json.RawMessage, r result) (content []any, pla
 		}
 		return content, places
 	}
+	if tool == toolPlan {
+		content = planContent(input) // content takes the place of what the card showed, and the plan is to stay
+	}
 	if text := cut(plain(r.text), maxOutput); text != "" {
 		if isCommand(tool) {
 			text = fenced("console", text)
