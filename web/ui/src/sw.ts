@@ -1,6 +1,5 @@
 // The page's worker: the page opens without a network, and people are told of questions while it is closed.
 
-/// <reference lib="webworker" />
 export {};
 declare const self: ServiceWorkerGlobalScope & { navigator: { setAppBadge?(n?: number): Promise<void>; clearAppBadge?(): Promise<void> } };
 
