@@ -267,6 +267,8 @@ type fakeHub struct {
 	state   string
 	drained func() // called by Drain before it closes the clients
 
+	workspace string // of the one session; set before the first request
+
 	onAttach func() // called by Attach, without the lock; set before the first
 }
 
@@ -320,11 +322,18 @@ func (f *fakeHub) forget(c *fakeClient) {
 	f.open = slices.DeleteFunc(f.open, func(o *fakeClient) bool { return o == c })
 }
 
-func (f *fakeHub) Status() hub.Status { return hub.Status{Version: "test"} }
+func (f *fakeHub) Status() hub.Status {
+	return hub.Status{Version: "test", Instance: hub.InstanceStatus{ID: "hub-1"}}
+}
 
-// CallAs is for routes that these tests do not call; those of the ACP surface have the real hub.
-func (f *fakeHub) CallAs(context.Context, *auth.Principal, string, any) (json.RawMessage, error) {
-	return nil, errors.New("the fake hub has no app-server")
+// CallAs lists one session, "sess_1" in the folder workspace.
+func (f *fakeHub) CallAs(_ context.Context, _ *auth.Principal, method string, _ any) (json.RawMessage, error) {
+	if method != "session/list" {
+		return json.RawMessage(`{}`), nil
+	}
+	return json.Marshal(map[string]any{"sessions": []any{map[string]any{
+		"sessionId": "sess_1", "title": "One", "status": "idle", "updatedAt": 1, "workspace": map[string]string{"workspacePath": f.workspace},
+	}}})
 }
 
 func (f *fakeHub) Drain(reason string, retryAfter time.Duration) {
