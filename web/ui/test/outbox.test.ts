@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { keptFor, Outbox, type Base, type Fate } from "../src/state/outbox";
-import { CallError } from "../src/wire/link";
+import { CallError } from "./failure";
 import { MemoryStore } from "./store";
 
 // An agent behind a connection that can be cut: it keeps what it decided under each command's id, as the real one does.

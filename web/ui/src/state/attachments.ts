@@ -4,7 +4,7 @@
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { link, live } from "../wire/link";
 import type { KeptFile } from "./drafts";
-import { uuid7 } from "./uuid";
+import { commandId } from "../wire/ids";
 
 export type UploadFate =
   | { kind: "preparing" }
@@ -63,7 +63,7 @@ export class Uploads {
   // Takes a file, and uploads it at once if it is known to which session.
   add(key: string, sessionId: string | null, file: File): Upload {
     const entry: Entry = {
-      id: uuid7(), fileName: file.name || "picture.png", mime: file.type || "application/octet-stream", bytes: file.size, file, stopped: false,
+      id: commandId(), fileName: file.name || "picture.png", mime: file.type || "application/octet-stream", bytes: file.size, file, stopped: false,
       preview: file.type.startsWith("image/") ? URL.createObjectURL(file) : null, fate: signal<UploadFate>({ kind: "preparing" }),
     };
     this.list(key).value = [...this.list(key).peek(), entry];

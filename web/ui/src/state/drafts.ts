@@ -103,6 +103,8 @@ export function browserStore(): Storage | null {
 }
 
 export const drafts = new Drafts(browserStore());
-globalThis.addEventListener?.("storage", (e) => {
-  if (e.key === null || e.key.startsWith(prefix)) drafts.changedElsewhere(e.key);
-});
+if (typeof window === "object") {
+  window.addEventListener("storage", (e) => {
+    if (e.key === null || e.key.startsWith(prefix)) drafts.changedElsewhere(e.key);
+  });
+}

@@ -1,5 +1,5 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { uuid7 } from "./uuid";
+import { commandId } from "../wire/ids";
 
 // The outbox holds every command of this browser until it is known what became of it. A command has one name, its id, for
 // all its life: it is stored before it is sent, asked for by name after a broken connection or a reload, and sent again under
@@ -122,7 +122,7 @@ export class Outbox {
   send(sessionId: string | null, type: string, payload: Payload, o: SendOptions = {}): Command {
     const base = needsBase.has(type) && sessionId ? (o.base ?? this.wire.base(sessionId) ?? undefined) : undefined;
     const entry: Entry = {
-      id: uuid7(this.wire.now()), sessionId, type, payload, at: this.wire.now(), fate: signal<Fate>({ kind: "unsent" }),
+      id: commandId(this.wire.now()), sessionId, type, payload, at: this.wire.now(), fate: signal<Fate>({ kind: "unsent" }),
       base, still: o.still, device: this.wire.device(), sent: false, tries: 0,
     };
     this.entries.value = [...this.entries.value, entry];
@@ -224,7 +224,7 @@ export class Outbox {
     const seen = this.wire.base(entry.sessionId);
     if (!seen) return false;
     this.store?.removeItem(prefix + entry.id);
-    entry.id = uuid7(this.wire.now());
+    entry.id = commandId(this.wire.now());
     entry.base = { logEpoch: seen.logEpoch, revision: Math.max(seen.revision, ack.revisionAtDecision ?? 0) };
     void this.transmit(entry);
     return true;

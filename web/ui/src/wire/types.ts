@@ -515,7 +515,7 @@ export interface Presence {
 export interface ControlState {
   sessionId: string;
   mode: "shared" | "lease";
-  holder: null | { name: string; device?: string; connectionId: string; since: number };
+  holder: null | { name: string; device: string; connectionId: string; since: string; takeableAt: string };
 }
 
 export interface ActivityEntry {

@@ -1,0 +1,51 @@
+import { useEffect, useState } from "preact/hooks";
+import { t } from "../../i18n";
+import { outbox, type Command } from "../../state/commands";
+import { isHeldQueue, fateText } from "./words";
+
+// What was sent and is not in the transcript or the queue yet: each with its fate, and with what one can do about it.
+export function Pending({ commands, onEdit, onHeld }: {
+  commands: readonly Command[];
+  onEdit: (command: Command) => void;
+  onHeld?: (command: Command, keep: boolean) => void;
+}) {
+  return (
+    <ol class="outbox" aria-label={t("compose.pending")} hidden={commands.length === 0}>
+      {commands.map((c) => <Prompt key={c.id} command={c} onEdit={onEdit} onHeld={onHeld} />)}
+    </ol>
+  );
+}
+
+function Prompt({ command, onEdit, onHeld }: { command: Command; onEdit: (c: Command) => void; onHeld?: (c: Command, keep: boolean) => void }) {
+  const fate = command.fate.value;
+  useTick(fate.kind === "waiting");
+  const input = (command.payload.firstInput ?? command.payload) as { text?: string; attachments?: unknown[] };
+  const no = fate.kind === "refused" || fate.kind === "stale" || fate.kind === "noop";
+  const held = no && onHeld && isHeldQueue(fate.code);
+  return (
+    <li class={no ? "outgoing no" : "outgoing"} data-fate={fate.kind}>
+      <p class="outgoing-text">{input.text}</p>
+      {!!input.attachments?.length && <small>{t("compose.queue.files", { n: input.attachments.length })}</small>}
+      <p class="outgoing-fate" role="status">{fateText(fate)}</p>
+      {(no || fate.kind === "unsent") && (
+        <div class="buttons">
+          {held && <button type="button" onClick={() => onHeld(command, true)}>{t("compose.held.keep")}</button>}
+          {held && <button type="button" onClick={() => onHeld(command, false)}>{t("compose.held.clear")}</button>}
+          {no && !held && <button type="button" onClick={() => outbox.retry(command)}>{t("compose.again")}</button>}
+          <button type="button" onClick={() => onEdit(command)}>{t(no ? "compose.edit" : "compose.takeBack")}</button>
+          {no && <button type="button" onClick={() => outbox.forget(command)}>{t("compose.discard")}</button>}
+        </div>
+      )}
+    </li>
+  );
+}
+
+// useTick renders once a second while something counts down.
+export function useTick(on: boolean): void {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (!on) return;
+    const timer = setInterval(() => tick((n) => n + 1), 1000);
+    return () => clearInterval(timer);
+  }, [on]);
+}
