@@ -1,0 +1,41 @@
+import { signal } from "@preact/signals";
+import { link, live } from "../../wire/link";
+import { ago, clock, duration, fully, running } from "./units";
+
+// Times are shown as how long ago they were or as the clock told them: one choice for the whole page, made by a tap.
+const absolute = signal(localStorage.getItem("times") === "absolute");
+
+function turnOver() {
+  absolute.value = !absolute.value;
+  localStorage.setItem("times", absolute.value ? "absolute" : "relative");
+}
+
+// Clocks tick only while the page is live and somebody looks: what is stale must not seem to go on.
+const ticking = (ms: number) => {
+  const now = signal(link.now());
+  setInterval(() => {
+    if (live.peek() && !document.hidden) now.value = link.now();
+  }, ms);
+  return now;
+};
+const second = ticking(1000);
+const quarter = ticking(15_000);
+
+export function When({ at }: { at: number }) {
+  const now = Math.max(quarter.value, at);
+  return (
+    <button type="button" class="when" onClick={turnOver} title={fully(at)}>
+      <time dateTime={new Date(at).toISOString()}>{absolute.value ? clock(at, now) : ago(at, now)}</time>
+    </button>
+  );
+}
+
+// Lasting is how long something took, or has taken so far.
+export function Lasting({ from, to }: { from: number; to?: number | undefined }) {
+  return <span class="lasting">{to === undefined ? running(Math.max(second.value, from) - from) : duration(to - from)}</span>;
+}
+
+// Until counts down.
+export function Until({ at }: { at: number }) {
+  return <span class="lasting">{running(Math.max(at - second.value, 0))}</span>;
+}

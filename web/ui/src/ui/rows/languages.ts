@@ -1,0 +1,22 @@
+// The languages that code is coloured in, with the other names that they go by.
+export const languages: Record<string, string[]> = {
+  bash: ["sh", "shell", "zsh", "console", "shellsession", "dockerfile", "makefile"],
+  c: ["h"],
+  cpp: ["c++", "cc", "hpp", "cxx"],
+  csharp: ["cs", "c#"],
+  css: ["scss", "less"],
+  diff: ["patch"],
+  go: ["golang"],
+  java: [],
+  javascript: ["js", "jsx", "mjs", "cjs"],
+  json: ["jsonc", "json5", "ndjson"],
+  kotlin: ["kt"],
+  python: ["py", "pyi"],
+  ruby: ["rb"],
+  rust: ["rs"],
+  sql: ["sqlite", "postgres"],
+  swift: [],
+  typescript: ["ts", "tsx", "mts"],
+  xml: ["html", "svg", "vue"],
+  yaml: ["yml"],
+};

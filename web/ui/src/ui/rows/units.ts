@@ -1,0 +1,45 @@
+// Sizes, counts, durations and times as people read them.
+
+import { language, t } from "../../i18n";
+
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 1000 * 1024) return `${digits(bytes / 1024)} KB`;
+  return `${digits(bytes / 1024 / 1024)} MB`;
+}
+
+const digits = (n: number) => (n < 10 ? n.toFixed(1) : Math.round(n).toString());
+
+export function tokens(n: number): string {
+  if (n < 1000) return `${n}`;
+  return n < 1_000_000 ? `${digits(n / 1000)}k` : `${digits(n / 1_000_000)}M`;
+}
+
+// duration is "0.4 s", "12 s", "3 min 4 s", "2 h 5 min".
+export function duration(ms: number): string {
+  if (ms < 9950) return t("rows.seconds", { n: (Math.max(ms, 0) / 1000).toFixed(1) });
+  const s = Math.round(ms / 1000);
+  if (s < 60) return t("rows.seconds", { n: s });
+  const min = Math.floor(s / 60);
+  if (min < 60) return s % 60 ? `${t("rows.minutes", { n: min })} ${t("rows.seconds", { n: s % 60 })}` : t("rows.minutes", { n: min });
+  return min % 60 ? `${t("rows.hours", { n: Math.floor(min / 60) })} ${t("rows.minutes", { n: min % 60 })}` : t("rows.hours", { n: Math.floor(min / 60) });
+}
+
+// running is the duration of something that still runs: whole seconds, which tick.
+export const running = (ms: number) => duration(ms < 9950 ? Math.floor(Math.max(ms, 0) / 1000) * 1000 : ms).replace(".0", "");
+
+export function clock(at: number, now: number): string {
+  const date = new Date(at);
+  const near = new Date(now).toDateString() === date.toDateString();
+  return date.toLocaleString(language.value, near ? { hour: "2-digit", minute: "2-digit" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+}
+
+export const fully = (at: number) => new Date(at).toLocaleString(language.value, { dateStyle: "medium", timeStyle: "medium" });
+
+export function ago(at: number, now: number): string {
+  const min = Math.floor((now - at) / 60_000);
+  if (min < 1) return t("rows.justNow");
+  if (min < 60) return t("rows.ago", { time: t("rows.minutes", { n: min }) });
+  if (min < 24 * 60) return t("rows.ago", { time: t("rows.hours", { n: Math.floor(min / 60) }) });
+  return clock(at, now);
+}
