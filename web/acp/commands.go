@@ -53,7 +53,7 @@ func Commands(slashCommands []byte, own ...Command) []Command {
 
 // CommandsUpdate tells a client its commands.
 func CommandsUpdate(commands []Command) Update {
-	return newUpdate(updateCommands, object{"sessionUpdate": updateCommands, "availableCommands": commands})
+	return newUpdate(updateCommands, commandsUpdate{updateCommands, commands})
 }
 
 // ReadCommand takes a prompt's text apart if it is one of the commands: "/name args".

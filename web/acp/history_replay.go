@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -139,6 +140,12 @@ func (t *Translator) replayTool(p part, id string, open bool) []Update {
 	u := toolUpdate{SessionUpdate: updateTool, ToolCallID: id, Title: first(p.State.Title, toolTitle(c.tool, p.State.Input)),
 		Kind: toolKind(c.tool), RawInput: shortInput(p.State.Input), Meta: c.meta("")}
 	u.Status, u.Content, u.Locations = p.outcome(open)
+	if u.Locations == nil {
+		u.Locations = placesOf(p.Tool, p.State.Input)
+	}
+	if !isDiff(u.Content) { // of a change nothing else need be shown
+		u.Content = append(p.asked(), u.Content...)
+	}
 	if u.Status == statusCompleted {
 		u.RawOutput = head(plain(p.output().text), maxRawOutput)
 	}
@@ -151,32 +158,36 @@ func (t *Translator) replayTool(p part, id string, open bool) []Update {
 	return []Update{newUpdate(updateTool, u)}
 }
 
-// outcome is how a stored call went, and what its card shows: what it was asked and what it gave.
+// outcome is how a stored call went, and what it gave.
 func (p part) outcome(open bool) (status string, content []any, places []location) {
-	places = placesOf(p.Tool, p.State.Input)
 	switch p.State.Status {
 	case "completed":
-		given, changed := contentOf(p.Tool, p.State.Input, p.output())
-		switch {
-		case changed != nil:
-			return statusCompleted, given, changed
-		case p.Tool == toolPlan:
-			return statusCompleted, given, nil // the plan is in there
-		}
-		return statusCompleted, append(p.asked(), given...), places
+		content, places = contentOf(p.Tool, p.State.Input, p.output())
+		return statusCompleted, content, places
 	case "error":
-		text := first(errorText(p.State.Error), "failed")
-		return statusFailed, append(p.asked(), wrap(textBlock(fenced("", cut(plain(text), maxOutput))))), places
+		return statusFailed, p.failure(first(errorText(p.State.Error), "The tool failed and did not say why.")), nil
 	case "pending":
 		if open {
-			return statusPending, p.asked(), places
+			return statusPending, nil, nil
 		}
 	case "running":
 		if open {
-			return statusRunning, p.asked(), places
+			return statusRunning, nil, nil
 		}
 	}
-	return statusFailed, append(p.asked(), wrap(textBlock(fenced("", "This did not finish.")))), places
+	return statusFailed, p.failure("This did not finish."), nil
+}
+
+func (p part) failure(text string) []any {
+	return []any{wrap(textBlock(fenced("", cut(plain(text), maxOutput))))}
+}
+
+func isDiff(content []any) bool {
+	if len(content) == 0 {
+		return false
+	}
+	_, ok := content[0].(diff)
+	return ok
 }
 
 // output is the stored result.
@@ -196,7 +207,11 @@ func (p part) asked() []any {
 	if len(input) == 0 || string(input) == "{}" || string(input) == "null" {
 		return nil
 	}
-	return []any{wrap(textBlock(fenced("json", string(input))))}
+	var text bytes.Buffer
+	if len(input) > maxRawOutput || json.Indent(&text, input, "", "  ") != nil {
+		text = *bytes.NewBuffer(input)
+	}
+	return []any{wrap(textBlock(fenced("json", text.String())))}
 }
 
 // replayed is what was replayed of one message.
@@ -369,21 +384,30 @@ func (t *Translator) catchUpTool(p part, id string, open bool) []Update {
 	if status == statusPending || status == statusRunning {
 		return nil
 	}
+	if c.terminal != nil && c.terminal.attached {
+		return catchUpTerminal(c, p, status)
+	}
 	u := c.more(status)
 	u.Content, u.Locations = content, places
+	if p.Tool == toolPlan {
+		u.Content = append(planContent(p.State.Input), content...)
+	}
 	if status == statusCompleted {
 		u.RawOutput = head(plain(p.output().text), maxRawOutput)
-	}
-	if c.inTerminal() {
-		return t.catchUpTerminal(c, p, status)
 	}
 	c.finish(false)
 	return []Update{u.update()}
 }
 
-func (t *Translator) catchUpTerminal(c *card, p part, status string) []Update {
+// catchUpTerminal ends a terminal that is still open; in one that was closed nothing more can be shown.
+func catchUpTerminal(c *card, p part, status string) []Update {
 	defer c.finish(false)
-	if status == statusFailed {
+	switch {
+	case !c.inTerminal() && status == c.status:
+		return nil
+	case !c.inTerminal():
+		return []Update{c.more(status).update()}
+	case status == statusFailed:
 		return c.exit(status, errorText(p.State.Error), nil)
 	}
 	r := p.output()

@@ -237,10 +237,10 @@ func (t *Translator) settingsChanged(change func(*settings)) (updates []Update) 
 	options := string(t.ConfigOptions())
 	change(&t.settings)
 	if now := t.ConfigOptions(); string(now) != options {
-		updates = append(updates, newUpdate(updateOptions, object{"sessionUpdate": updateOptions, "configOptions": now}))
+		updates = append(updates, newUpdate(updateOptions, optionsUpdate{updateOptions, now}))
 	}
 	if mode := t.settings.modes().CurrentModeID; mode != before.modes().CurrentModeID {
-		updates = append(updates, newUpdate(updateMode, object{"sessionUpdate": updateMode, "currentModeId": mode}))
+		updates = append(updates, newUpdate(updateMode, modeUpdate{updateMode, mode}))
 	}
 	if w := t.settings.window(); w > 0 && t.settings.Model.Current != before.Model.Current {
 		t.window = w

@@ -94,6 +94,7 @@ func (t *Translator) toolUpdated(e event) []Update {
 		return nil
 	}
 	c.know(p.ToolName, p.Input)
+	c.lasting = c.lasting || p.Background && p.Source == sourceHelper
 	switch p.Kind {
 	case "scheduled":
 		return t.show(c, p.ParentToolCallID)
@@ -102,7 +103,7 @@ func (t *Translator) toolUpdated(e event) []Update {
 	case "progress":
 		return append(t.show(c, p.ParentToolCallID), t.progress(c, p)...)
 	case "result":
-		c.detached = c.detached || p.Background && p.Source == ""
+		c.detached = c.detached || p.Background && p.Source != sourceHelper
 		return append(t.show(c, p.ParentToolCallID), t.result(c, readResult(p.Result))...)
 	case "error":
 		return append(t.show(c, p.ParentToolCallID), t.fail(c, errorText(p.Error))...)
@@ -110,10 +111,13 @@ func (t *Translator) toolUpdated(e event) []Update {
 	return nil
 }
 
+// sourceHelper marks the calls of helper agents, which are mirrored into the stream of the session that asked them.
+const sourceHelper = "subagent"
+
 // follows says whether an event of a call is shown. What helper agents do in the background is not, until one of their
 // calls asks for a permission: then it is known.
 func (t *Translator) follows(e event, p toolEvent, known bool) bool {
-	if p.Source == "subagent" {
+	if p.Source == sourceHelper {
 		return known || !p.Background && t.turn != "" && t.admits(e)
 	}
 	return known && p.Background || t.admits(e)
@@ -179,7 +183,7 @@ func (c *card) finish(guessed bool) {
 func (t *Translator) batchEnded(p toolEvent) (updates []Update) {
 	for _, id := range p.ToolCallIDs {
 		c, known := t.cards.get(id)
-		if !known || !c.shown || c.final || c.lasting {
+		if !known || !c.shown || c.final || c.lasting && isCommand(c.tool) {
 			continue
 		}
 		if p.ErrorCount == 0 {
@@ -204,24 +208,28 @@ func (t *Translator) resolved(e event) {
 func (t *Translator) closeCards(status string) (updates []Update) {
 	for _, id := range t.cards.order {
 		if c := t.cards.byKey[id]; !c.final && !c.lasting {
-			if c.shown {
-				updates = append(updates, t.close(c, status, c.denial)...)
+			if !c.shown {
+				c.finish(true)
+				continue
 			}
-			c.finish(true)
+			updates = append(updates, t.close(c, status, c.denial)...)
 		}
 	}
 	return updates
 }
 
-// close ends a card of whose end nothing else is known; text may be empty.
+// close ends a card that has no end of its own. Without a text the end is a guess.
 func (t *Translator) close(c *card, status, text string) []Update {
-	defer c.finish(true)
+	defer c.finish(text == "")
 	if c.inTerminal() {
 		return c.exit(status, text, nil)
 	}
 	u := c.more(status)
 	if text != "" {
-		u.Content = []any{wrap(textBlock(fenced("", text)))}
+		if c.tool == toolPlan {
+			u.Content = planContent(c.input)
+		}
+		u.Content = append(u.Content, wrap(textBlock(fenced("", text))))
 	}
 	return []Update{u.update()}
 }

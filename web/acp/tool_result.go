@@ -67,6 +67,9 @@ func (t *Translator) result(c *card, r result) []Update {
 	} else {
 		u := c.more(statusCompleted)
 		u.Content, u.Locations = contentOf(c.tool, c.input, r)
+		if c.tool == toolPlan { // content takes the place of what the card showed, and the plan is to stay
+			u.Content = append(planContent(c.input), u.Content...)
+		}
 		u.RawOutput = head(plain(r.text), maxRawOutput)
 		updates = []Update{u.update()}
 	}
@@ -79,10 +82,8 @@ func (t *Translator) result(c *card, r result) []Update {
 
 // fail ends a card with an error.
 func (t *Translator) fail(c *card, text string) []Update {
-	text = first(withoutReminders(text), c.denial)
-	updates := t.close(c, statusFailed, cut(plain(text), maxOutput))
-	c.guessed = false
-	return updates
+	text = first(withoutReminders(text), c.denial, "The tool failed and did not say why.")
+	return t.close(c, statusFailed, cut(plain(text), maxOutput))
 }
 
 // contentOf is what a card shows of a result: the change of a file, else the text.
@@ -93,9 +94,6 @@ func contentOf(tool string, input json.RawMessage, r result) (content []any, pla
 			places = append(places, location{d.diff.Path, d.line})
 		}
 		return content, places
-	}
-	if tool == toolPlan {
-		content = planContent(input) // content takes the place of what the card showed, and the plan is to stay
 	}
 	if text := cut(plain(r.text), maxOutput); text != "" {
 		if isCommand(tool) {

@@ -31,7 +31,7 @@ type Translator struct {
 
 	turn   string         // the turn that runs, as far as was seen
 	joined bool           // that turn was running already when it was first seen
-	own    string         // messages of a turn that the app-server started by itself get ids with this prefix
+	self   bool           // the app-server started it by itself, to tell of background work
 	ended  ring[struct{}] // turns that are over or cancelled: what still comes of them is old
 
 	cards ring[*card]         // tool calls by id
@@ -153,10 +153,7 @@ func (t *Translator) turnStarted(e event) []Update {
 	if e.turn != t.turn {
 		updates = t.endTurn(t.turn, statusFailed) // its end got lost
 	}
-	t.turn, t.joined, t.own, t.loose = e.turn, false, "", nil
-	if p.InputSource == sourceBackground {
-		t.own = "bg_msg_"
-	}
+	t.turn, t.joined, t.self, t.loose = e.turn, false, p.InputSource == sourceBackground, nil
 	if p.InputSource != "" || (p.InputVisibility != "" && p.InputVisibility != "visible") {
 		t.markSeen(p.MessageID)
 		return updates
@@ -231,7 +228,7 @@ func (t *Translator) endTurn(turnID, status string) (updates []Update) {
 		return nil // an older one: what is open belongs to the turn that runs
 	}
 	updates = append(t.flushHalf(), t.closeCards(status)...)
-	t.turn, t.joined, t.own, t.tails = "", false, "", nil
+	t.turn, t.joined, t.self, t.tails = "", false, false, nil
 	return updates
 }
 

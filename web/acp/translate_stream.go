@@ -184,7 +184,11 @@ func (t *Translator) say(kind, message, turn, text string) []Update {
 		return nil
 	}
 	h.add(text)
-	return []Update{newChunk(kind, chunkID(kind, t.own+first(message, turn, "turn")), textBlock(text))}
+	id := first(message, turn, "turn")
+	if t.self {
+		id = "bg_msg_" + strings.TrimPrefix(id, "msg_")
+	}
+	return []Update{newChunk(kind, chunkID(kind, id), textBlock(text))}
 }
 
 // chunkID is the ACP id of a message: thoughts are messages of their own.

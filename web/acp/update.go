@@ -150,3 +150,18 @@ type infoUpdate struct {
 	Title         string `json:"title"`
 	UpdatedAt     string `json:"updatedAt,omitempty"` // ISO 8601
 }
+
+type modeUpdate struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	CurrentModeID string `json:"currentModeId"`
+}
+
+type optionsUpdate struct {
+	SessionUpdate string          `json:"sessionUpdate"`
+	ConfigOptions json.RawMessage `json:"configOptions"` // all of them
+}
+
+type commandsUpdate struct {
+	SessionUpdate     string    `json:"sessionUpdate"`
+	AvailableCommands []Command `json:"availableCommands"`
+}
