@@ -62,7 +62,7 @@ class Followed implements Topic {
     this.subscriptionId = "";
     this.store.current?.(false);
     if (error.code === NOT_FOUND || /unknownTopic|not found/i.test(error.message)) return this.store.lost?.(error as { code: number; message: string });
-    this.timer = setTimeout(() => link.hello.value && !this.left && this.subscribe(), AGAIN[Math.min(this.failures++, AGAIN.length - 1)]);
+    this.timer = setTimeout(() => up() && !this.left && this.subscribe(), AGAIN[Math.min(this.failures++, AGAIN.length - 1)]);
   }
 
   private caughtUp(): void {
@@ -118,7 +118,7 @@ class Followed implements Topic {
     clearTimeout(this.timer);
     if (topics.get(this.name) === this) topics.delete(this.name);
     if (waiting.delete(this)) tellBehind();
-    if (this.subscriptionId && link.hello.value) {
+    if (this.subscriptionId && up()) {
       link.call("v4/conversation/unsubscribe", { topic: this.name, subscriptionId: this.subscriptionId }).catch(() => {});
     }
   }
@@ -132,14 +132,20 @@ const waiting = new Set<Followed>();
 export function followTopic(name: string, store: TopicStore, base: Base | null = null): Topic {
   const topic = new Followed(name, store, base);
   topics.set(name, topic);
-  if (link.hello.value) topic.subscribe();
+  if (up()) topic.subscribe();
   return topic;
+}
+
+// up: there is a connection to ask on.
+function up(): boolean {
+  const { kind } = link.status.peek();
+  return kind === "live" || kind === "catchingUp";
 }
 
 // tellBehind makes the link say that it catches up, and that it is live again.
 function tellBehind(): void {
+  if (!up()) return;
   const { kind, since } = link.status.peek();
-  if (kind !== "live" && kind !== "catchingUp") return;
   if (waiting.size && catching.peek()) link.status.value = { kind: "catchingUp", since, behind: waiting.size };
   else if (kind === "catchingUp" && !waiting.size) {
     catching.value = false;
@@ -154,6 +160,10 @@ link.on("hub/hello", () => {
   catching.value = topics.size > 0;
   waiting.clear();
   for (const topic of topics.values()) topic.subscribe();
+});
+
+link.status.subscribe(() => {
+  if (!up()) for (const topic of topics.values()) topic.store.current?.(false);
 });
 
 link.on("hub/topicLost", ({ topic, error }) => {
