@@ -2,7 +2,6 @@ import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../i18n";
 import { live } from "../../wire/link";
 import { AskSheet } from "../answer/AskSheet";
-import { SessionView } from "../session/SessionView";
 import { Sessions } from "../sessions/Sessions";
 import { entry } from "./arrive";
 import { Door } from "./Door";
@@ -11,9 +10,12 @@ import { lazy } from "./lazy";
 import { route } from "./router";
 import { Strip } from "./Strip";
 
-const Settings = lazy(() => import("../settings/Settings").then((m) => m.Settings));
+// What a session shows is the larger half of the page: it comes after the first screen, unless it is the first screen.
+const SessionView = lazy(() => import("../later").then((m) => m.SessionView));
+const Settings = lazy(() => import("../later").then((m) => m.Settings));
 
 export function App() {
+  useEffect(SessionView.fetch, []);
   if (entry.value.kind !== "in") return <Door />;
   const at = route.value;
   return (
