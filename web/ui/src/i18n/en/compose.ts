@@ -15,7 +15,6 @@ export const compose = {
   "compose.sendQueueHint": "runs when this turn has ended",
   "compose.sendGuide": "Guide",
   "compose.sendGuideHint": "joins the running turn",
-  "compose.sendUnsent": "It is kept and sent when there is a connection.",
   "compose.filesFirst": "Waits for {n} {n|file|files}",
   "compose.cannotSend": "Nothing can be sent now",
   "compose.close": "Close",
@@ -35,7 +34,6 @@ export const compose = {
   "compose.fate.accepted": "Taken by the agent",
   "compose.fate.queued": "Queued",
   "compose.fate.guided": "Joins the running turn",
-  "compose.fate.noop": "Nothing to do",
   "compose.fate.stale": "Not done: things changed meanwhile.",
   "compose.fate.refused": "Not sent.",
   "compose.fate.cancelled": "Taken back",
@@ -54,7 +52,6 @@ export const compose = {
   "compose.why.stale": "The conversation has changed since you looked.",
   "compose.why.noSession": "This session does not exist any more.",
   "compose.why.invalid": "The agent did not understand it.",
-  "compose.why.empty": "There is nothing in it.",
   "compose.why.busy": "The agent is busy with another prompt.",
   "compose.why.heldQueue": "Prompts are waiting. Say first what becomes of them.",
   "compose.why.failed": "The agent tried and failed.",
@@ -176,13 +173,6 @@ export const compose = {
   "compose.file.failed": "could not be uploaded ({code})",
   "compose.file.tooMany": "At most {n} files go with one prompt.",
 
-  // New session
-  "compose.new": "New session",
-  "compose.new.workspace": "Folder",
-  "compose.new.other": "Another folder…",
-  "compose.new.path": "Path of the folder on the agent's machine",
+  // The first prompt of a new session
   "compose.new.placeholder": "What is to be done? (may be left empty)",
-  "compose.new.start": "Start",
-  "compose.new.starting": "Starting…",
-  "compose.new.limited": "This device is limited to some sessions and makes no new ones.",
 };

@@ -11,10 +11,9 @@ export const together = {
   "together.kind.web": "browser",
   "together.kind.terminal": "terminal",
   "together.kind.acp": "ACP client",
-  "together.since": "since {time}",
 
   "together.control": "Control",
-  "together.control.free": "Nobody has control. Whoever takes it writes.",
+  "together.control.free": "Nobody has control yet: whoever writes first takes it.",
   "together.control.mine": "You have control.",
   "together.control.theirs": "{who} has control. What you write is kept.",
   "together.control.take": "Take control",
@@ -24,5 +23,5 @@ export const together = {
   "together.control.handTo": "Hand over to {who}",
   "together.control.failed": "Control has not changed: {why}",
   "together.control.nobody": "Nobody else here may have control.",
-  "together.control.sure": "Take it anyway",
+  "together.control.wait": "You can take it if they do nothing for {min} min.",
 };

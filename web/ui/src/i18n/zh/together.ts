@@ -11,10 +11,9 @@ export const together = {
   "together.kind.web": "浏览器",
   "together.kind.terminal": "终端",
   "together.kind.acp": "ACP 客户端",
-  "together.since": "自 {time} 起",
 
   "together.control": "控制权",
-  "together.control.free": "目前无人持有控制权，取得后即可书写。",
+  "together.control.free": "目前无人持有控制权，先书写者取得。",
   "together.control.mine": "你持有控制权。",
   "together.control.theirs": "{who} 持有控制权。你写的内容会保留。",
   "together.control.take": "取得控制权",
@@ -24,5 +23,5 @@ export const together = {
   "together.control.handTo": "移交给 {who}",
   "together.control.failed": "控制权未改变：{why}",
   "together.control.nobody": "在场的其他人都不能持有控制权。",
-  "together.control.sure": "仍然接管",
+  "together.control.wait": "若对方 {min} 分钟内无操作，你可以接管。",
 };

@@ -40,18 +40,20 @@ export function Composer({ conversation }: { conversation: Conversation }) {
 
   if (conversation.state.value === "gone") return null;
   const head = conversation.head.value;
-  const steers = lastHello.value === null || may("control"); // a page that has not heard from the hub keeps what is typed
+  const helper = conversation.id.startsWith("sess_subagent_"); // the agent refuses whatever is sent to one
+  const steers = !helper && (lastHello.value === null || may("control")); // a page that has not heard from the hub keeps what is typed
   return (
     <section class="composer" aria-label={t("compose.label")}>
       {head?.goal && <GoalLine head={head} steering={steering} editable={steers} />}
       {head && <Queue head={head} steering={steering} editable={steers} />}
-      {steers ? <Writer conversation={conversation} steering={steering} pending={pending.value} /> : <Looker />}
+      {steers ? <Writer conversation={conversation} steering={steering} pending={pending.value} /> : <Looker helper={helper} />}
     </section>
   );
 }
 
 // Why there is nothing to write in.
-function Looker() {
+function Looker({ helper }: { helper: boolean }) {
+  if (helper) return <p class="looker">{t("compose.looker.helper")}</p>;
   return (
     <p class="looker">
       {t(may("answer") ? "compose.looker.answer" : "compose.looker.view")} {t("compose.looker.ask")}

@@ -25,8 +25,8 @@ export function watchKeyboard(): () => void {
 const key = "hub.enterSends";
 const kept = browserStore()?.getItem(key);
 
-// With a real keyboard Enter sends; on a touch screen it makes a new line, since there the button is under the thumb.
-export const enterSends = signal(kept ? kept === "yes" : matchMedia("(hover: hover) and (pointer: fine)").matches);
+// With a real keyboard Enter sends; where fingers point it makes a new line, since there the button is under the thumb.
+export const enterSends = signal(kept ? kept === "yes" : !matchMedia("(pointer: coarse)").matches);
 
 let first = true;
 effect(() => {

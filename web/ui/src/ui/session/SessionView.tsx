@@ -25,7 +25,10 @@ export function SessionView({ sessionId }: { sessionId: string }) {
           <a class="primary" href="#/">{t("session.toList")}</a>
         </div>
       ) : state === "loading" ? (
-        <p class="empty" role="status">{t("session.loading")}</p>
+        <>
+          <p class="empty" role="status">{t("session.loading")}</p>
+          <Composer conversation={conversation} />
+        </>
       ) : (
         <>
           <Missed conversation={conversation} />
