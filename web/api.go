@@ -103,7 +103,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 const RenewalPath = "hub/refreshToken"
 
 // ticketPaths are what a ticket may be for.
-var ticketPaths = []string{"/ws", RenewalPath}
+var ticketPaths = []string{"/ws", acpSocket, RenewalPath}
 
 // issueTicket gives a browser client what it can put into the address of its handshake. It is good on one path.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) {

@@ -36,7 +36,7 @@ func tooSoon(wait time.Duration) *refusal {
 }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
-	if r.URL.Path == "/ws" {
+	if r.URL.Path == "/ws" || r.URL.Path == acpSocket {
 		s.metrics.refused.WithLabelValues(no.code).Inc()
 	}
 	switch no.status {

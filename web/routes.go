@@ -44,6 +44,7 @@ func (s *Server) routes() (http.Handler, error) {
 	})
 	r.Group(func(r chi.Router) { // what pages of other origins may use, with a token
 		r.Use(limitBody)
+		r.Get(acpSocket, s.serveACP)
 		s.acp.Mount(r)
 	})
 	return r, s.mountPage(r)

@@ -106,6 +106,7 @@ type Server struct {
 	log          *slog.Logger
 	metrics      *metrics
 	acp          *acp.HTTP
+	adapter      *acp.Adapter
 	handler      http.Handler
 	maxMessage   int64
 	drainTimeout time.Duration
@@ -145,7 +146,9 @@ func New(o Options) (*Server, error) {
 	if s.metrics, err = newMetrics(o.Registry); err != nil {
 		return nil, err
 	}
-	s.acp = s.newACP(o)
+	if err = s.startACP(o); err != nil {
+		return nil, err
+	}
 	s.handler, err = s.routes()
 	return s, err
 }

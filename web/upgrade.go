@@ -24,6 +24,12 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, *no)
 		return
 	}
+	s.accept(w, r, info, forgot, s.hub.Attach)
+}
+
+// accept upgrades a request whose credential was checked after forgot keys had been taken back, and joins the connection
+// to the hub with attach.
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, info hub.ClientInfo, forgot int64, attach attach) {
 	if !s.admit() {
 		s.refuse(w, r, refusal{status: http.StatusServiceUnavailable, code: "closing", message: "the hub is shutting down"})
 		return
@@ -46,7 +52,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	c.ws, c.holder = ws, info.Principal
 	s.enter(c)
 	c.startTimers(info.Principal.ExpiresAt)
-	c.attach(info)
+	c.attach(info, attach)
 	if s.keysForgot.Load() != forgot {
 		c.mustComeAgain()
 	}
@@ -82,10 +88,13 @@ func (s *Server) checkHandshake(r *http.Request) (hub.ClientInfo, *refusal) {
 	return hub.ClientInfo{Principal: p, Profile: profile, RemoteAddr: s.remoteAddr(r), UserAgent: bounded(r.UserAgent())}, nil
 }
 
+// attach is how a connection joins the hub: as the native client that it is, or through an adapter.
+type attach func(hub.ClientInfo, hub.Sink) (Client, error)
+
 // attach joins the connection to the hub. A hub that is closing takes nobody, and none takes more than its bound from
 // one device: the connection then closes with the code that says so.
-func (c *conn) attach(info hub.ClientInfo) {
-	client, err := c.server.hub.Attach(info, c)
+func (c *conn) attach(info hub.ClientInfo, attach attach) {
+	client, err := attach(info, c)
 	switch {
 	case errors.Is(err, hub.ErrTooManyConnections):
 		c.client = nobody{}

@@ -18,7 +18,7 @@ const module = "zcodehub"
 var mayImport = map[string][]string{
 	"cmd/hub": {"web", "hub", "session", "auth", "internal/simulator", "internal/wire"},
 	"web":     {"web/acp", "hub", "auth", "internal/wire"},
-	"web/acp": {"hub", "auth", "internal/wire"},
+	"web/acp": {"hub", "auth", "fanout", "internal/wire"},
 	"hub":     {"session", "session/conversation", "fanout", "auth", "internal/child", "internal/wire"},
 	"session": {"session/conversation", "fanout", "auth", "internal/wire"},
 

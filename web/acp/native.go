@@ -18,6 +18,7 @@ import (
 type Attached interface {
 	Handle(frame []byte)
 	Detach()
+	ID() string
 }
 
 // Events takes what the hub says by itself. The functions are called in the order of the messages, one at a time, on
@@ -27,18 +28,14 @@ type Events struct {
 	Notify func(method string, params []byte)
 	// Ask is a question of the agent; id is the same each time it is shown, and [Native.Answer] takes it.
 	Ask func(id, method string, params []byte)
+	// Written says that what the hub wrote at once has been handed on.
+	Written func()
 	// Closed says that the hub wants the connection to end, with a close code of the native surface.
 	Closed func(code int, reason string)
 }
 
 // CallError is the hub's or the app-server's error for a call.
-type CallError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data,omitempty"`
-}
-
-func (e *CallError) Error() string { return e.Message }
+type CallError = hub.CallError
 
 // ErrNativeClosed is returned for calls of a client that has been closed.
 var ErrNativeClosed = errors.New("the hub has closed this connection")
@@ -74,13 +71,13 @@ func Attach(info hub.ClientInfo, attach func(hub.ClientInfo, hub.Sink) (Attached
 	return n, nil
 }
 
+// ID is the connection id.
+func (n *Native) ID() string { return n.client.ID() }
+
 // Close detaches. When it returns no function of Events runs or will run, and every call has ended. It must not be called
 // by one of these functions.
 func (n *Native) Close() {
-	n.mu.Lock()
-	client := n.client
-	n.mu.Unlock()
-	client.Detach()
+	n.client.Detach()
 	n.fail()
 }
 
@@ -187,6 +184,9 @@ func (n *Native) WriteFrames(frames net.Buffers) error {
 			}
 			b = rest
 		}
+	}
+	if n.on.Written != nil {
+		n.on.Written()
 	}
 	return nil
 }

@@ -1,0 +1,400 @@
+package acp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"zcodehub/auth"
+	"zcodehub/hub"
+	"zcodehub/internal/hubtest"
+	"zcodehub/internal/wire"
+)
+
+// stage is a hub with its adapter.
+type stage struct {
+	*hubtest.Hub
+	adapter *Adapter
+	t       *testing.T
+}
+
+// serve starts an adapter for a hub.
+func serve(t *testing.T, h *hubtest.Hub) *stage {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(h.Log, nil))
+	a, err := NewAdapter(Options{Attach: attachTo(h), Directory: NewDirectory(h.Hub, "", log), Version: "0.0.0-test", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{h, a, t}
+}
+
+// incomingMessage is one message that a client received.
+type incomingMessage struct {
+	text   []byte
+	id     string // raw
+	method string
+	params []byte
+	result []byte
+	failed []byte
+}
+
+func (s incomingMessage) String() string {
+	if len(s.text) > 400 {
+		return string(s.text[:400]) + "…"
+	}
+	return string(s.text)
+}
+
+// path reads a string in the message, or the raw value of what is none.
+func (s incomingMessage) path(keys ...string) string {
+	raw, _ := wire.Path(s.text, keys...)
+	if text, ok := wire.StringValue(raw); ok {
+		return text
+	}
+	return string(raw)
+}
+
+// kind is the sessionUpdate of an update.
+func (s incomingMessage) kind() string { return s.path("params", "update", "sessionUpdate") }
+
+// peer is an ACP connection without a network. It keeps all that it receives.
+type peer struct {
+	*Conn
+	name string
+	t    *testing.T
+
+	mu       sync.Mutex
+	messages []incomingMessage
+	changed  chan struct{} // closed and replaced with every write
+	frozen   chan struct{} // when set, writes block until it is closed
+	closed   int
+	left     bool
+	calls    int
+}
+
+// as says who a client is.
+type as struct {
+	role     auth.Role
+	sessions []string
+	params   string // of initialize; the default is what the remote client sends
+	silent   bool   // does not initialize
+	sink     func(*peer) hub.Sink
+}
+
+const (
+	remoteClient = `{"protocolVersion":1,"clientCapabilities":{}}`
+	plainEditor  = `{"protocolVersion":1,"clientCapabilities":{},"clientInfo":{"name":"editor","version":"1"}}`
+	formEditor   = `{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}},"_meta":{"terminal_output":true}},"clientInfo":{"name":"editor","version":"1"}}`
+)
+
+func (s *stage) connect(name string, as as) *peer {
+	s.t.Helper()
+	if as.role == "" {
+		as.role = auth.RoleOperator
+	}
+	if as.params == "" {
+		as.params = remoteClient
+	}
+	p := holder(name, as.role)
+	p.Sessions = as.sessions
+	c := &peer{name: name, t: s.t, changed: make(chan struct{})}
+	sink := hub.Sink(c)
+	if as.sink != nil {
+		sink = as.sink(c)
+	}
+	var err error
+	if c.Conn, err = s.adapter.Attach(hub.ClientInfo{Principal: p, Profile: auth.Continuous, RemoteAddr: "192.0.2.1:1"}, sink); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.leave)
+	if !as.silent {
+		c.must("initialize", as.params)
+	}
+	return c
+}
+
+// leave ends the connection, as when its socket breaks.
+func (c *peer) leave() {
+	c.mu.Lock()
+	gone := c.left
+	c.left = true
+	c.thawLocked()
+	c.mu.Unlock()
+	if !gone {
+		c.Detach()
+	}
+}
+
+func (c *peer) WriteFrames(frames net.Buffers) error {
+	c.mu.Lock()
+	frozen := c.frozen
+	c.mu.Unlock()
+	if frozen != nil {
+		<-frozen
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left || c.closed != 0 {
+		return errors.New("the connection is closed")
+	}
+	for _, b := range frames {
+		for len(b) > 0 {
+			text, rest, err := nextFrame(b)
+			if err != nil {
+				c.t.Errorf("%s: %v", c.name, err)
+				return err
+			}
+			c.messages = append(c.messages, c.read(append([]byte(nil), text...)))
+			b = rest
+		}
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return nil
+}
+
+func (c *peer) read(text []byte) (s incomingMessage) {
+	if !wire.Valid(text) || text[0] != '{' || !strings.HasPrefix(string(text), `{"jsonrpc":"2.0"`) {
+		c.t.Errorf("%s got what is no message: %.300q", c.name, text)
+	}
+	s.text = text
+	for m := range wire.Members(text) {
+		switch string(m.Key) {
+		case "id":
+			s.id = string(m.Value)
+		case "method":
+			s.method, _ = wire.StringValue(m.Value)
+		case "params":
+			s.params = m.Value
+		case "result":
+			s.result = m.Value
+		case "error":
+			s.failed = m.Value
+		}
+	}
+	return s
+}
+
+func (c *peer) CloseSoon(code int, _ string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed == 0 {
+		c.closed = code
+	}
+	c.thawLocked()
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *peer) freeze() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen = make(chan struct{})
+}
+
+func (c *peer) thaw() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.thawLocked()
+}
+
+func (c *peer) thawLocked() {
+	if c.frozen != nil {
+		close(c.frozen)
+		c.frozen = nil
+	}
+}
+
+// closeCode is what the connection was closed with, 0 while it is open.
+func (c *peer) closeCode() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+func (c *peer) say(frame string) { c.Handle([]byte(frame)) }
+
+func (c *peer) notify(method, params string) {
+	c.say(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`)
+}
+
+// request sends a request under an id of its own and returns the raw id.
+func (c *peer) request(method, params string) (id string) {
+	c.mu.Lock()
+	id = fmt.Sprint(c.calls) // from 0, as the SDK does
+	c.calls++
+	c.mu.Unlock()
+	c.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
+	return id
+}
+
+// call sends a request and waits for its answer, be it an error.
+func (c *peer) call(method, params string) incomingMessage {
+	c.t.Helper()
+	return c.wantAnswer(c.request(method, params))
+}
+
+// must is call for what has to succeed; it returns the result.
+func (c *peer) must(method, params string) []byte {
+	c.t.Helper()
+	m := c.call(method, params)
+	if m.result == nil {
+		c.t.Fatalf("%s: %s(%.200s) = %s", c.name, method, params, m)
+	}
+	return m.result
+}
+
+// answer answers a request of the hub.
+func (c *peer) answer(to incomingMessage, result string) {
+	c.say(`{"jsonrpc":"2.0","id":` + to.id + `,"result":` + result + `}`)
+}
+
+func (c *peer) all() []incomingMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.messages[:len(c.messages):len(c.messages)]
+}
+
+// mark is how many messages the client has.
+func (c *peer) mark() int { return len(c.all()) }
+
+// wantAfter waits for the first message that fits among those that are not the first n.
+func (c *peer) wantAfter(n int, what string, fits func(incomingMessage) bool) (incomingMessage, int) {
+	c.t.Helper()
+	timeout := time.NewTimer(hubtest.Patience)
+	defer timeout.Stop()
+	for {
+		c.mu.Lock()
+		fresh, changed := c.messages[n:], c.changed
+		c.mu.Unlock()
+		for i, m := range fresh {
+			if fits(m) {
+				return m, n + i
+			}
+		}
+		n += len(fresh)
+		select {
+		case <-changed:
+		case <-timeout.C:
+			all := c.all()
+			var last []string
+			for _, m := range all[max(0, len(all)-12):] {
+				last = append(last, m.String())
+			}
+			c.t.Fatalf("%s did not get %s; it has %d messages (close code %d), the last:\n%s", c.name, what, len(all), c.closeCode(), strings.Join(last, "\n"))
+		}
+	}
+}
+
+func (c *peer) want(what string, fits func(incomingMessage) bool) incomingMessage {
+	c.t.Helper()
+	m, _ := c.wantAfter(0, what, fits)
+	return m
+}
+
+func (c *peer) wantAnswer(id string) incomingMessage {
+	c.t.Helper()
+	return c.want("an answer to "+id, func(m incomingMessage) bool { return m.id == id && m.method == "" })
+}
+
+// wantMethod waits for a message of a method whose text contains all parts, after the first n.
+func (c *peer) wantMethod(n int, method string, parts ...string) incomingMessage {
+	c.t.Helper()
+	m, _ := c.wantAfter(n, method+" with "+strings.Join(parts, ", "), func(m incomingMessage) bool { return m.method == method && containsAll(m.text, parts) })
+	return m
+}
+
+// count is how many messages of a method contain all parts.
+func (c *peer) count(method string, parts ...string) (n int) {
+	for _, m := range c.all() {
+		if m.method == method && containsAll(m.text, parts) {
+			n++
+		}
+	}
+	return n
+}
+
+func containsAll(text []byte, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(string(text), part) {
+			return false
+		}
+	}
+	return true
+}
+
+// index is where the first message that fits stands; -1 if there is none.
+func (c *peer) index(fits func(incomingMessage) bool) int {
+	for i, m := range c.all() {
+		if fits(m) {
+			return i
+		}
+	}
+	return -1
+}
+
+// newSession makes a session in a workspace of its own.
+func (c *peer) newSession() string {
+	c.t.Helper()
+	result := c.must("session/new", `{"cwd":"/w/demo","mcpServers":[]}`)
+	return stringIn(result, "sessionId")
+}
+
+func session(id string) string { return `{"sessionId":` + quoted(id) + `}` }
+
+func quoted(s string) string { return string(jsonOf(s)) }
+
+// load loads a session; limit -1 loads all of it.
+func (c *peer) load(id string, limit int) []byte {
+	c.t.Helper()
+	return c.must("session/load", loadParams(id, limit))
+}
+
+func loadParams(id string, limit int) string {
+	params := map[string]any{"sessionId": id, "mcpServers": []string{}}
+	if limit >= 0 {
+		params["_meta"] = map[string]any{"zcode": map[string]any{"limit": limit}}
+	}
+	return string(jsonOf(params))
+}
+
+func promptParams(id, text string) string {
+	return string(jsonOf(map[string]any{"sessionId": id, "prompt": []any{map[string]string{"type": "text", "text": text}}}))
+}
+
+// prompt sends a prompt and waits for its answer.
+func (c *peer) prompt(id, text string) incomingMessage {
+	c.t.Helper()
+	return c.call("session/prompt", promptParams(id, text))
+}
+
+// transcript is what a client shows of a session, message by message, and its open cards.
+func (c *peer) transcript(sessionID string, from int) string {
+	var b strings.Builder
+	last := ""
+	for _, m := range c.all()[from:] {
+		if m.method != "session/update" || m.path("params", "sessionId") != sessionID {
+			continue
+		}
+		switch kind := m.kind(); kind {
+		case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk":
+			if id := kind + m.path("params", "update", "messageId"); id != last {
+				last = id
+				b.WriteString("\n" + kind[:strings.IndexByte(kind, '_')] + ": ")
+			}
+			b.WriteString(m.path("params", "update", "content", "text"))
+		case "tool_call", "tool_call_update":
+			last = ""
+			if status := m.path("params", "update", "status"); status != "" {
+				b.WriteString("\n" + kind + " " + status)
+			}
+		}
+	}
+	return b.String()
+}
