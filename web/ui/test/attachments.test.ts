@@ -153,6 +153,6 @@ test("a removed file is taken back from the agent", async () => {
 test("files for a session that is yet to be made wait for it, then go with it", async () => {
   const u = uploads.add("new", null, file(10));
   await fate(u, "local");
-  const files = await uploads.bring("new", "s7");
-  expect(files).toMatchObject([{ ref: "zcode-artifact://s7/" + u.id }]);
+  expect(await uploads.bring("new", "s7")).toBe(true);
+  expect(u.fate.value).toMatchObject({ file: { ref: "zcode-artifact://s7/" + u.id } });
 });

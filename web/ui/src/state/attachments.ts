@@ -75,11 +75,13 @@ export class Uploads {
     return entry;
   }
 
-  // Uploads what has waited for a session, and tells when all of it is there; false if something is not.
-  async bring(key: string, sessionId: string): Promise<KeptFile[] | null> {
-    await Promise.all(this.list(key).peek().map((e) => (e.fate.peek().kind === "local" ? this.upload(e, sessionId) : until(e))));
-    const files = this.list(key).peek().map((e) => e.fate.peek());
-    return files.every((f) => f.kind === "ready") ? files.map((f) => (f as { file: KeptFile }).file) : null;
+  // Uploads what has waited for a session, and tells when that is over, and whether all of it is there.
+  async bring(key: string, sessionId: string): Promise<boolean> {
+    await Promise.all(this.list(key).peek().map(async (e) => {
+      if (e.fate.peek().kind === "preparing") await until(e);
+      if (e.fate.peek().kind === "local") await this.upload(e, sessionId);
+    }));
+    return this.list(key).peek().every((e) => e.fate.peek().kind === "ready");
   }
 
   retry(upload: Upload, sessionId: string | null): void {
@@ -123,7 +125,7 @@ export class Uploads {
   }
 
   private upload(entry: Entry, sessionId: string): Promise<void> {
-    entry.fate.value = { kind: "waiting" };
+    entry.fate.value = this.wire.live.peek() ? { kind: "uploading", done: 0 } : { kind: "waiting" };
     this.turn = this.turn.then(() => (entry.stopped ? undefined : this.carry(entry, sessionId)));
     return this.turn;
   }

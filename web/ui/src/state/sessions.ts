@@ -156,14 +156,9 @@ export async function createSession(path: string, mode?: string): Promise<string
   const known = workspaces.value.find((w) => w.path === path);
   const workspace = { workspacePath: path, workspaceKey: known?.key ?? path };
   const made = await link.call<{ session: SessionInfo }>("session/create", { workspace, ...(mode && { mode }) });
-  home(made.session.sessionId, known?.id ?? (made.session.workspace.workspaceIdentity || path), path);
+  homes.set(made.session.sessionId, known?.id ?? path);
+  know(known ?? { id: made.session.workspace.workspaceIdentity || path, path, key: workspace.workspaceKey });
   return made.session.sessionId;
-}
-
-// home tells where a session is that was just made: the index lists it later.
-export function home(sessionId: string, workspaceId: string, path: string): void {
-  homes.set(sessionId, workspaceId);
-  know(workspaces.value.find((w) => w.id === workspaceId) ?? { id: workspaceId, path, key: path });
 }
 
 async function command(sessionId: string, type: string, payload: unknown): Promise<void> {

@@ -173,6 +173,13 @@ export const compose = {
   "compose.file.failed": "could not be uploaded ({code})",
   "compose.file.tooMany": "At most {n} files go with one prompt.",
 
-  // The first prompt of a new session
+  // New session
+  "compose.new": "New session",
+  "compose.new.workspace": "Folder",
+  "compose.new.other": "Another folder…",
+  "compose.new.path": "Path of the folder on the agent's machine",
+  "compose.new.start": "Start",
+  "compose.new.starting": "Starting…",
+  "compose.new.limited": "This device is limited to some sessions and makes no new ones.",
   "compose.new.placeholder": "What is to be done? (may be left empty)",
 };

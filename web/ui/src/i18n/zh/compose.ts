@@ -163,5 +163,12 @@ export const compose = {
   "compose.file.failed": "无法上传（{code}）",
   "compose.file.tooMany": "一条提示词最多附带 {n} 个文件。",
 
+  "compose.new": "新会话",
+  "compose.new.workspace": "文件夹",
+  "compose.new.other": "其他文件夹…",
+  "compose.new.path": "智能体所在机器上的文件夹路径",
+  "compose.new.start": "开始",
+  "compose.new.starting": "正在开始…",
+  "compose.new.limited": "此设备仅限于部分会话，不能新建。",
   "compose.new.placeholder": "要做什么？（可留空）",
 };

@@ -18,7 +18,7 @@ export function Files({ draftKey, sessionId }: { draftKey: string; sessionId: st
   return (
     <ul class="files" aria-label={t("compose.files")}>
       {kept.map((f) => (
-        <Chip key={f.ref} name={f.fileName} preview={null} state={t("compose.file.ready")} onRemove={() => forget(f)} />
+        <Chip key={f.ref} name={f.fileName} picture={f.mime.startsWith("image/")} preview={null} state={t("compose.file.ready")} onRemove={() => forget(f)} />
       ))}
       {list.map((u) => (
         <Uploading key={u.id} upload={u} onRetry={() => uploads.retry(u, sessionId)}
@@ -44,9 +44,10 @@ function Uploading({ upload, onRemove, onRetry }: { upload: Upload; onRemove: ()
   );
 }
 
-function Chip({ name, preview, state, bad, onRemove, children }: {
+function Chip({ name, preview, picture, state, bad, onRemove, children }: {
   name: string;
   preview: string | null;
+  picture?: boolean;
   state: string;
   bad?: boolean;
   onRemove: () => void;
@@ -54,7 +55,7 @@ function Chip({ name, preview, state, bad, onRemove, children }: {
 }) {
   return (
     <li class={bad ? "upload bad" : "upload"}>
-      {preview ? <img src={preview} alt="" /> : <span class="upload-sign"><Page /></span>}
+      {preview ? <img src={preview} alt="" /> : <span class="upload-sign">{picture ? <Picture /> : <Page />}</span>}
       <span class="upload-text">
         <span class="upload-name" title={name}>{name}</span>
         <small>{state}</small>
