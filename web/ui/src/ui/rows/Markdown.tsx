@@ -2,12 +2,14 @@
 
 import { Component, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { Blocks, type Block, type Token, type Tokens } from "./blocks";
+import { Blocks, warmUp, type Block, type Token, type Tokens } from "./blocks";
 import { Code } from "./Code";
 import { Cut } from "./Cut";
 import { decoded } from "./entities";
 import { inert } from "./inert";
 import { says, target } from "./links";
+
+warmUp(typeof requestIdleCallback === "undefined" ? (f) => setTimeout(f, 50) : (f) => requestIdleCallback(f));
 
 // Of a longer text the start and the end are shown at first, and each step shows this much more.
 const shownAtFirst = 64 << 10;

@@ -24,7 +24,7 @@ const quarter = ticking(15_000);
 export function When({ at }: { at: number }) {
   const now = Math.max(quarter.value, at);
   return (
-    <button type="button" class="when" onClick={turnOver} title={fully(at)}>
+    <button type="button" class="when" onClick={turnOver} onPointerEnter={(e) => (e.currentTarget.title = fully(at))}>
       <time dateTime={new Date(at).toISOString()}>{absolute.value ? clock(at, now) : ago(at, now)}</time>
     </button>
   );

@@ -21,11 +21,15 @@ export function ansi(raw: string): Span[] {
     if (!part) return;
     const classes = [...style].join(" ");
     const last = spans.at(-1);
-    if (last && (last.classes === classes || spans.length >= maxSpans)) last.text += part;
+    if (last?.classes === classes) last.text += part;
     else spans.push({ text: part, classes });
   };
   for (const found of text.matchAll(sequence)) {
     push(text.slice(end, found.index));
+    if (spans.length === maxSpans) {
+      spans.push({ text: text.slice(found.index).replace(sequence, ""), classes: "" });
+      return spans;
+    }
     end = found.index + found[0].length;
     if (found[2] === "m") style = styled(style, found[1]!);
   }

@@ -117,3 +117,17 @@ function opening(token: Token): string {
   const line = isOpenFence(token) ? fence.exec(token.raw)![0] : "";
   return line && !line.endsWith("\n") ? `${line}\n` : line;
 }
+
+// The lexer's rules are compiled when they are used first, which takes a slow phone longer than a frame. That is done
+// while nobody waits for it.
+const samples = ["a *b* **c** _d_ ~~e~~ `f` [g](h) ![i](j) <k@l.m> https://n.o \\p &amp; <q> r  \ns", "# a\n\nb\n===\n\n---", "- a\n  - [ ] b\n\n1. c", "> a\n\n<b>\n\n</b>", "| a | b |\n|---|---|\n| c | d |", "```a\nb\n```\n\n    c\n\n[d]: e"];
+
+export function warmUp(idle: (f: () => void) => void) {
+  const next = () => {
+    const sample = samples.pop();
+    if (!sample) return;
+    lex(sample);
+    idle(next);
+  };
+  idle(next);
+}

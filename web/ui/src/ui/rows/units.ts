@@ -28,13 +28,21 @@ export function duration(ms: number): string {
 // running is the duration of something that still runs: whole seconds, which tick.
 export const running = (ms: number) => duration(ms < 9950 ? Math.floor(Math.max(ms, 0) / 1000) * 1000 : ms).replace(".0", "");
 
-export function clock(at: number, now: number): string {
-  const date = new Date(at);
-  const near = new Date(now).toDateString() === date.toDateString();
-  return date.toLocaleString(language.value, near ? { hour: "2-digit", minute: "2-digit" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+// Making a formatter takes far longer than using it.
+const formats = new Map<string, Intl.DateTimeFormat>();
+function format(at: number, options: Intl.DateTimeFormatOptions): string {
+  const key = language.value + Object.values(options).join();
+  let known = formats.get(key);
+  if (!known) formats.set(key, (known = new Intl.DateTimeFormat(language.value, options)));
+  return known.format(at);
 }
 
-export const fully = (at: number) => new Date(at).toLocaleString(language.value, { dateStyle: "medium", timeStyle: "medium" });
+export function clock(at: number, now: number): string {
+  const near = new Date(now).toDateString() === new Date(at).toDateString();
+  return format(at, near ? { hour: "2-digit", minute: "2-digit" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+}
+
+export const fully = (at: number) => format(at, { dateStyle: "medium", timeStyle: "medium" });
 
 export function ago(at: number, now: number): string {
   const min = Math.floor((now - at) / 60_000);
