@@ -48,8 +48,10 @@ bench: ## whole process over loopback; figures and reading in docs/performance.m
 e2e: ## real binary, real browser, real proxy; wants chromium, nginx and promtool
 	go test -tags e2e -count=1 -v -timeout 10m ./e2e/...
 
-ui: ## the page has no build step: this checks that the browser can run what is embedded
-	go test -run Page ./web/...
+ui: ## the page: its types, its tests, and that web/dist is what web/ui builds, byte for byte
+	cd web/ui && npm ci --no-audit --no-fund --loglevel=error && npm run -s check && npm test
+	@built=$$(mktemp -d) && trap 'rm -rf "$$built"' EXIT && (cd web/ui && npm run -s build -- --out "$$built") && \
+	diff -r "$$built" web/dist || { echo "web/dist is not what web/ui builds: run npm run build in web/ui and commit it"; exit 1; }
 
 docs: ## docs/configuration.md from the table in cmd/hub/settings.go
 	go test ./cmd/hub -run TestConfigurationDoc -update

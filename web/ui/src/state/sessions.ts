@@ -151,16 +151,6 @@ export const slashCommands = (workspaceId: string): SlashCommand[] => workspaceC
 
 // ---- what can be done with a session from the list
 
-// createSession makes a session in a folder and gives its id.
-export async function createSession(path: string, mode?: string): Promise<string> {
-  const known = workspaces.value.find((w) => w.path === path);
-  const workspace = { workspacePath: path, workspaceKey: known?.key ?? path };
-  const made = await link.call<{ session: SessionInfo }>("session/create", { workspace, ...(mode && { mode }) });
-  homes.set(made.session.sessionId, known?.id ?? path);
-  know(known ?? { id: made.session.workspace.workspaceIdentity || path, path, key: workspace.workspaceKey });
-  return made.session.sessionId;
-}
-
 async function command(sessionId: string, type: string, payload: unknown): Promise<void> {
   const ack = await link.call<Ack>("v4/command", { commandId: commandId(), sessionId, type, payload, issuedAt: Math.round(link.now()) });
   if (ack.status === "rejected" || ack.status === "failed" || ack.status === "stale") throw new Error(ack.message || ack.reasonCode);

@@ -2,3 +2,4 @@
 // the two share.
 export { SessionView } from "./session/SessionView";
 export { Settings } from "./settings/Settings";
+export { New } from "./sessions/New";

@@ -97,10 +97,6 @@ export const shell = {
   "sessions.close": "Close session",
   "sessions.closeWhat": "A closed session leaves this list. What was said stays on the computer.",
   "sessions.closeSure": "Yes, close it",
-  "sessions.folder": "Folder on the computer where the hub runs",
-  "sessions.otherFolder": "Or another folder",
-  "sessions.make": "Create",
-  "sessions.making": "Creating …",
 
   "session.gone": "This session does not exist any more, or is not for this device.",
   "session.toList": "To the list",

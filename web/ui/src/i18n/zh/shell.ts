@@ -99,10 +99,6 @@ export const shell: Record<keyof typeof source, string> = {
   "sessions.close": "关闭会话",
   "sessions.closeWhat": "关闭的会话会离开列表，对话内容仍保存在电脑上。",
   "sessions.closeSure": "确定关闭",
-  "sessions.folder": "运行 hub 的电脑上的文件夹",
-  "sessions.otherFolder": "或其他文件夹",
-  "sessions.make": "创建",
-  "sessions.making": "正在创建…",
 
   "session.gone": "此会话已不存在，或此设备无权查看。",
   "session.toList": "返回列表",

@@ -8,6 +8,7 @@ import { Composer } from "../compose/Composer";
 import { Transcript } from "../rows/Transcript";
 import { Manage } from "../sessions/Manage";
 import { Icon } from "../shell/Icon";
+import { back } from "../shell/router";
 import { Together } from "../together/Together";
 import { Missed } from "./Missed";
 
@@ -57,11 +58,4 @@ function Head({ conversation }: { conversation: Conversation }) {
       {managing.value && <Manage sessionId={id} title={title} onClose={() => (managing.value = false)} />}
     </header>
   );
-}
-
-// back is what the phone's own gesture does, as long as there is something of this page to go back to.
-function back(e: MouseEvent): void {
-  if (!history.state?.inside) return;
-  e.preventDefault();
-  history.back();
 }

@@ -39,7 +39,7 @@ export function SessionItem({ session: s }: { session: SessionSummary }) {
         <span class="session-bottom">
           <span class="session-state"><span class="dot" aria-hidden="true" />{t(`sessions.state.${now}`)}</span>
           {words && <span class="session-words" dir="auto">{words}</span>}
-          {count > 0 && <span class="badge" aria-label={t("sessions.waiting", { n: count })}>{count}</span>}
+          {count > 0 && <span class="session-badge" aria-label={t("sessions.waiting", { n: count })}>{count}</span>}
         </span>
       </a>
       {may("control") && (

@@ -5,7 +5,7 @@ import { listed, sessions, workspaceName, workspaces } from "../../state/session
 import { link, live } from "../../wire/link";
 import type { SessionSummary } from "../../wire/types";
 import { Icon } from "../shell/Icon";
-import { NewSession } from "./NewSession";
+import { newLink } from "../shell/router";
 import { SessionItem } from "./SessionItem";
 
 const MANY = 7; // sessions; fewer are found by looking
@@ -13,7 +13,6 @@ const MANY = 7; // sessions; fewer are found by looking
 // The list of sessions, by workspace, the most recent first.
 export function Sessions() {
   const wanted = useSignal("");
-  const making = useSignal<string | null>(null); // the folder that is offered, or ""
   const all = sessions.value;
   const found = search(all, wanted.value);
   const groups = byWorkspace(found);
@@ -22,7 +21,7 @@ export function Sessions() {
       <header class="bar">
         <h1>{link.hello.value?.instance.name || t("sessions.title")}</h1>
         {may("control") && (
-          <button type="button" class="icon-button" aria-label={t("sessions.new")} disabled={!live.value} onClick={() => (making.value = "")}><Icon name="plus" /></button>
+          <a class="icon-button" aria-label={t("sessions.new")} href={newLink()}><Icon name="plus" /></a>
         )}
         <a class="icon-button" href="#/settings" aria-label={t("settings.title")}><Icon name="gear" /></a>
       </header>
@@ -39,15 +38,14 @@ export function Sessions() {
               <h2 title={id}>{workspaceName(id)}</h2>
               <span class="workspace-path" dir="ltr">{id}</span>
               {may("control") && (
-                <button type="button" class="icon-button" aria-label={t("sessions.newIn", { folder: workspaceName(id) })} disabled={!live.value} onClick={() => (making.value = id)}><Icon name="plus" /></button>
+                <a class="icon-button" aria-label={t("sessions.newIn", { folder: workspaceName(id) })} href={newLink(id)}><Icon name="plus" /></a>
               )}
             </header>
             <ul>{list.map((s) => <SessionItem key={s.sessionId} session={s} />)}</ul>
           </section>
         ))}
-        {!found.length && <Empty searching={wanted.value !== ""} onNew={() => (making.value = "")} />}
+        {!found.length && <Empty searching={wanted.value !== ""} />}
       </div>
-      {making.value !== null && <NewSession folder={making.value} onClose={() => (making.value = null)} />}
     </div>
   );
 }
@@ -69,14 +67,14 @@ function byWorkspace(list: SessionSummary[]): [string, SessionSummary[]][] {
 }
 
 // What a newcomer sees: what this is, and the first thing to do.
-function Empty({ searching, onNew }: { searching: boolean; onNew: () => void }) {
+function Empty({ searching }: { searching: boolean }) {
   if (searching) return <p class="empty">{t("sessions.noneFound")}</p>;
   if (!listed.value) return <p class="empty" role="status">{live.value ? t("sessions.loading") : t("sessions.notYet")}</p>;
   return (
     <div class="empty">
       <p>{t("sessions.none")}</p>
       {may("control") ? (
-        <button type="button" class="primary" disabled={!live.value} onClick={onNew}>{t("sessions.first")}</button>
+        <a class="primary" href={newLink()}>{t("sessions.first")}</a>
       ) : (
         <p>{t("sessions.noneForViewer")}</p>
       )}

@@ -6,6 +6,7 @@ import { lastHello, may } from "../../state/link";
 import { BANDWIDTHS, bandwidth, chosenLanguage, LANGUAGES, SIZES, textSize, THEMES, theme } from "../../state/settings";
 import { leave } from "../shell/arrive";
 import { Icon } from "../shell/Icon";
+import { back } from "../shell/router";
 import { Devices } from "./Devices";
 import { Notifications } from "./Notifications";
 
@@ -13,7 +14,7 @@ export function Settings() {
   return (
     <article class="settings">
       <header class="bar">
-        <a class="icon-button only-narrow" href="#/" aria-label={t("do.back")}><Icon name="back" /></a>
+        <a class="icon-button only-narrow" href="#/" aria-label={t("do.back")} onClick={back}><Icon name="back" /></a>
         <h2>{t("settings.title")}</h2>
       </header>
       <div class="scroll">

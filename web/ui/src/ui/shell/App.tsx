@@ -12,6 +12,7 @@ import { Strip } from "./Strip";
 
 // What a session shows is the larger half of the page: it comes after the first screen, unless it is the first screen.
 const SessionView = lazy(() => import("../later").then((m) => m.SessionView));
+const New = lazy(() => import("../later").then((m) => m.New));
 const Settings = lazy(() => import("../later").then((m) => m.Settings));
 
 export function App() {
@@ -45,6 +46,7 @@ function Main() {
   return (
     <main class="pane pane-main" tabIndex={-1} ref={ref}>
       {at.page === "session" ? <SessionView key={at.sessionId} sessionId={at.sessionId} />
+        : at.page === "new" ? <New folder={at.folder} />
         : at.page === "settings" ? <Settings />
         : <p class="empty">{t("sessions.pick")}</p>}
     </main>

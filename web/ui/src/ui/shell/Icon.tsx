@@ -6,8 +6,6 @@ const PATHS = {
   more: "M5 12h.01M12 12h.01M19 12h.01",
   search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5L20 20",
   close: "M6 6l12 12M18 6L6 18",
-  folder: "M3 6.5h6l2 2.5h10v9.5H3z",
-  phone: "M7.5 3h9v18h-9zM11 18h2",
 };
 
 export function Icon({ name }: { name: keyof typeof PATHS }) {

@@ -5,19 +5,23 @@ import { signal } from "@preact/signals";
 export type Route =
   | { page: "sessions" }
   | { page: "session"; sessionId: string }
+  | { page: "new"; folder?: string }
   | { page: "settings" };
 
 function read(): Route {
-  const hash = location.hash.slice(1);
-  if (hash.startsWith("/s/")) {
-    try {
-      return { page: "session", sessionId: decodeURIComponent(hash.slice(3)) };
-    } catch {
-      return { page: "sessions" };
-    }
+  const [, page = "", rest = ""] = /^#\/([^/]*)(?:\/(.*))?$/.exec(location.hash) ?? [];
+  const what = decoded(rest);
+  if (page === "s" && what) return { page: "session", sessionId: what };
+  if (page === "new") return what ? { page: "new", folder: what } : { page: "new" };
+  return page === "settings" ? { page: "settings" } : { page: "sessions" };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return ""; // somebody typed it
   }
-  if (hash === "/settings") return { page: "settings" };
-  return { page: "sessions" };
 }
 
 export const route = signal<Route>(read());
@@ -30,6 +34,22 @@ addEventListener("hashchange", () => {
 
 export const sessionLink = (sessionId: string) => `#/s/${encodeURIComponent(sessionId)}`;
 
+export const newLink = (folder = "") => (folder ? `#/new/${encodeURIComponent(folder)}` : "#/new");
+
+// back is what the phone's own gesture does, as long as there is something of this page to go back to.
+export function back(e: MouseEvent): void {
+  if (!history.state?.inside) return;
+  e.preventDefault();
+  history.back();
+}
+
 export function go(to: string): void {
   location.hash = to;
+}
+
+// goOn goes where this page led to; going back leads past it.
+export function goOn(to: string): void {
+  const inside = history.state;
+  location.replace(to);
+  history.replaceState(inside, "");
 }
