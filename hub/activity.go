@@ -52,7 +52,7 @@ func (h *Hub) note(sessionID string, e session.Entry) {
 func (h *Hub) noteSettled(st session.Settlement) {
 	e := session.Entry{Kind: session.ActAnswer, By: &st.By, RequestID: st.RequestID, Outcome: st.Outcome}
 	if in := st.Interaction; in != nil {
-		e.ToolName, e.Summary = in.ToolName, in.Summary
+		e.ToolCallID, e.ToolName, e.Summary = in.ToolCallID, in.ToolName, in.Summary
 	}
 	h.note(st.SessionID, e)
 }

@@ -44,7 +44,7 @@ func TestActivityTellsWhoDidWhat(t *testing.T) {
 	ask := laptop.WantNotice("interaction/requestPermission", session)
 	laptop.Say(`{"id":` + ask.ID + `,"result":` + allowOnce + `}`)
 	answer := phone.WantNotice("hub/activity", `"answer"`)
-	for path, want := range map[string]string{"n": "2", "outcome": "allow", "toolName": "Bash", "requestId": ask.Path("params", "requestId")} {
+	for path, want := range map[string]string{"n": "2", "outcome": "allow", "toolName": "Bash", "requestId": ask.Path("params", "requestId"), "toolCallId": ask.Path("params", "toolCallId")} {
 		if got := answer.Path("params", "entry", path); got != want {
 			t.Errorf("the answer was told as %s, want %s %q", answer, path, want)
 		}

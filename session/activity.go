@@ -18,16 +18,17 @@ const (
 // An Entry tells one thing that happened to a session and that its own stream
 // does not tell: above all who did it.
 type Entry struct {
-	N         uint64    `json:"n"` // 1, 2, 3, … within the session
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"`
-	By        *Author   `json:"by,omitempty"`
-	CommandID string    `json:"commandId,omitempty"`
-	MessageID string    `json:"messageId,omitempty"`
-	RequestID string    `json:"requestId,omitempty"`
-	Outcome   string    `json:"outcome,omitempty"`
-	ToolName  string    `json:"toolName,omitempty"`
-	Summary   string    `json:"summary,omitempty"`
+	N          uint64    `json:"n"` // 1, 2, 3, … within the session
+	At         time.Time `json:"at"`
+	Kind       string    `json:"kind"`
+	By         *Author   `json:"by,omitempty"`
+	CommandID  string    `json:"commandId,omitempty"`
+	MessageID  string    `json:"messageId,omitempty"`
+	RequestID  string    `json:"requestId,omitempty"`
+	Outcome    string    `json:"outcome,omitempty"`
+	ToolCallID string    `json:"toolCallId,omitempty"`
+	ToolName   string    `json:"toolName,omitempty"`
+	Summary    string    `json:"summary,omitempty"`
 }
 
 const (
@@ -66,7 +67,7 @@ func NewActivity() *Activity { return &Activity{sessions: map[string]*acts{}} }
 
 // Add enters e, which gets its number, and returns it as it is kept.
 func (a *Activity) Add(sessionID string, e Entry) Entry {
-	for _, text := range []*string{&e.CommandID, &e.MessageID, &e.RequestID, &e.Outcome, &e.ToolName, &e.Summary} {
+	for _, text := range []*string{&e.CommandID, &e.MessageID, &e.RequestID, &e.Outcome, &e.ToolCallID, &e.ToolName, &e.Summary} {
 		*text = Cut(*text, maxEntryText)
 	}
 	a.mu.Lock()
@@ -89,7 +90,7 @@ func (a *Activity) Add(sessionID string, e Entry) Entry {
 }
 
 func (e *Entry) size() int {
-	n := entryBytes + len(e.CommandID) + len(e.MessageID) + len(e.RequestID) + len(e.Outcome) + len(e.ToolName) + len(e.Summary)
+	n := entryBytes + len(e.CommandID) + len(e.MessageID) + len(e.RequestID) + len(e.Outcome) + len(e.ToolCallID) + len(e.ToolName) + len(e.Summary)
 	if e.By != nil {
 		n += len(e.By.Name) + len(e.By.Device)
 	}

@@ -4,6 +4,7 @@
 import { computed, effect, signal, untracked, type ReadonlySignal, type Signal } from "@preact/signals";
 import { CallError, link } from "../wire/link";
 import type { Ack, ActivityEntry, Person, Question } from "../wire/types";
+import { commandId } from "../wire/ids";
 
 export type Kind = "permission" | "userInput" | "plan";
 
@@ -189,8 +190,6 @@ async function resolve(ask: Ask, optionId: string): Promise<void> {
 const command = (sessionId: string, type: string, payload: object) =>
   link.call<Ack<{ resolvedBy?: Person }>>("v4/command", { commandId: commandId(), sessionId, type, payload, issuedAt: link.now() });
 
-const commandId = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(16).padStart(8, "0")).join("");
-
 /** What the hub says of an answer. */
 interface Verdict {
   id?: string;
@@ -368,7 +367,7 @@ export function noteActivity(sessionId: string, entries: ActivityEntry[]): void 
     const known = history(sessionId).peek().some((l) => l.requestId === e.requestId && l.by !== null);
     if (known) continue;
     const by = e.by ?? null;
-    remember({ requestId: e.requestId, sessionId, toolName: e.toolName, subject: short(e.summary ?? ""), outcome: e.outcome, by, mine: by !== null && isMe(by), at: time(e.at) });
+    remember({ requestId: e.requestId, sessionId, toolCallId: e.toolCallId, toolName: e.toolName, subject: short(e.summary ?? ""), outcome: e.outcome, by, mine: by !== null && isMe(by), at: time(e.at) });
   }
 }
 
@@ -418,6 +417,7 @@ export function startAsks(): () => void {
     link.on("hub/interaction", (p) => show(p.id, p.params, false, p.openedAt)),
     link.on("hub/answer", judged),
     link.on("hub/interactionSettled", settled),
+    link.on("hub/activity", ({ sessionId, entry }) => noteActivity(sessionId, [entry])),
     effect(() => {
       const hello = link.hello.value;
       if (hello) untracked(() => arrived(hello.epoch, hello.connectionId));

@@ -3,6 +3,7 @@
 import { effect, signal, type Signal } from "@preact/signals";
 import { link, live } from "../wire/link";
 import type { ActivityEntry } from "../wire/types";
+import { noteActivity } from "./asks";
 import { visible } from "./attention";
 import type { Conversation } from "./conversation";
 
@@ -42,6 +43,7 @@ export function watchAbsence(conversation: Conversation): { missed: Signal<Misse
       known = true;
       const { entries, last } = await activity(had ? before : undefined);
       lastEntry = Math.max(lastEntry, last);
+      noteActivity(conversation.id, entries);
       if (!was || Date.now() - was.at < ABSENT) return;
       const reloaded = conversation.reloads.peek() !== was.reloads;
       const updates = reloaded ? null : conversation.seq() - was.seq;

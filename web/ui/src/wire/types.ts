@@ -527,6 +527,7 @@ export interface ActivityEntry {
   messageId?: string;
   requestId?: string;
   outcome?: string;
+  toolCallId?: string;
   toolName?: string;
   summary?: string;
 }

@@ -4,6 +4,7 @@ import { t } from "../../i18n";
 import { follow, unfollow, type Conversation } from "../../state/conversation";
 import { may } from "../../state/link";
 import { session, workspaceName, workspaceOf } from "../../state/sessions";
+import { AskSheet } from "../answer/AskSheet";
 import { Composer } from "../compose/Composer";
 import { Transcript } from "../rows/Transcript";
 import { Manage } from "../sessions/Manage";
@@ -26,17 +27,15 @@ export function SessionView({ sessionId }: { sessionId: string }) {
           <a class="primary" href="#/">{t("session.toList")}</a>
         </div>
       ) : state === "loading" ? (
-        <>
-          <p class="empty" role="status">{t("session.loading")}</p>
-          <Composer conversation={conversation} />
-        </>
+        <p class="empty" role="status">{t("session.loading")}</p>
       ) : (
         <>
           <Missed conversation={conversation} />
           <Transcript conversation={conversation} />
-          <Composer conversation={conversation} />
         </>
       )}
+      {state !== "gone" && <AskSheet conversation={conversation} />}
+      {state !== "gone" && <Composer conversation={conversation} />}
     </article>
   );
 }

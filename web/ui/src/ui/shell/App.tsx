@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../i18n";
 import { live } from "../../wire/link";
-import { AskSheet } from "../answer/AskSheet";
+import { WaitingBar } from "../answer/WaitingBar";
 import { Sessions } from "../sessions/Sessions";
 import { entry } from "./arrive";
 import { Door } from "./Door";
@@ -27,7 +27,7 @@ export function App() {
         <nav class="pane pane-list" aria-label={t("sessions.title")}><Sessions /></nav>
         <Main />
       </div>
-      <AskSheet />
+      {at.page !== "session" && <WaitingBar />}
     </div>
   );
 }
