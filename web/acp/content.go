@@ -60,7 +60,13 @@ func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	head, tail := runeStart(text, n/2), runeStart(text, len(text)-n/2)
+	head, tail := n/2, len(text)-n/2
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
 	return text[:head] + "\n…\n" + text[tail:]
 }
 
@@ -101,14 +107,6 @@ func head(text string, n int) string {
 		end += size
 	}
 	return text[:end]
-}
-
-// runeStart moves i down to where a character begins.
-func runeStart(text string, i int) int {
-	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
-		i--
-	}
-	return i
 }
 
 // escapes are the control sequences of terminals: CSI, OSC and the short ones.

@@ -169,7 +169,7 @@ func readCursor(text string) (c cursor, ok bool) {
 		return c, false
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || !wire.Valid(raw) || json.Unmarshal(raw, &c) != nil {
+	if err != nil || !wire.Valid(raw) || memberOf(raw, "i") == nil || json.Unmarshal(raw, &c) != nil {
 		return c, false
 	}
 	return c, c.Index >= 0 && c.Turns >= 0

@@ -332,8 +332,9 @@ func (t *Translator) catchUp(m message, open bool) (updates []Update) {
 		s = t.message(m.id)
 	}
 	thought, text := m.text("reasoning"), m.text("text")
-	if !known {
-		thought, text = t.notLoose(updateThought, thought), t.notLoose(updateAgent, text)
+	if !known && t.loose != nil {
+		s.thought.take(&t.loose.thought, thought)
+		s.text.take(&t.loose.text, text)
 	}
 	updates = append(updates, tell(updateThought, m.id, &s.thought, thought)...)
 	updates = append(updates, tell(updateAgent, m.id, &s.text, text)...)
@@ -356,18 +357,12 @@ func tell(kind, id string, h *heard, whole string) []Update {
 	return []Update{newChunk(kind, chunkID(kind, id), textBlock(rest))}
 }
 
-// notLoose takes off what was streamed without a message id: nothing says to which message it belongs, but the order.
-func (t *Translator) notLoose(kind, text string) string {
-	if t.loose == nil {
-		return text
-	}
-	h := &t.loose.text
-	if kind == updateThought {
-		h = &t.loose.thought
-	}
-	n := min(h.n, len(text))
-	h.n -= n
-	return text[n:]
+// take moves over from loose what was streamed of whole without a message id: nothing says to which message it belongs,
+// but the order.
+func (h *heard) take(loose *heard, whole string) {
+	n := min(loose.n, len(whole))
+	loose.n -= n
+	h.add(whole[:n])
 }
 
 // catchUpTool gives a card the end that its events did not tell.

@@ -118,7 +118,7 @@ const sourceHelper = "subagent"
 // calls asks for a permission: then it is known.
 func (t *Translator) follows(e event, p toolEvent, known bool) bool {
 	if p.Source == sourceHelper {
-		return known || !p.Background && t.turn != "" && t.admits(e)
+		return known || !p.Background && t.admits(e)
 	}
 	return known && p.Background || t.admits(e)
 }
