@@ -35,8 +35,8 @@ const freeText = `[{"question":"What is its name?","options":[]}]`
 const askPlan = `{"requestId":"r","sessionId":"s","toolCallId":"c","toolName":"ExitPlanMode","prompt":"Review","schema":{"interaction":"plan_approval"},
 	"input":{"plan":"1. do it"},"questions":[{"question":"Review","header":"Plan","options":[{"value":"approve","label":"Approve"}]}]}`
 
-// ask runs a dialog with these results and gives the answer for the app-server.
-func ask(t *testing.T, a *Ask, kind ClientKind, results ...string) (asked []Request, reply string, err error) {
+// converse runs a dialog with these results and gives the answer for the app-server.
+func converse(t *testing.T, a *Ask, kind ClientKind, results ...string) (asked []Request, reply string, err error) {
 	t.Helper()
 	d := NewDialog(a, kind)
 	r := d.Request()
@@ -74,11 +74,11 @@ func TestPermissions(t *testing.T) {
 		option(""):              `{"decision":"deny","reason":"Denied"}`,
 		gone:                    `{"decision":"deny","reason":"Denied"}`,
 	} {
-		if _, reply, err := ask(t, a, remote, result); reply != want || err != nil {
+		if _, reply, err := converse(t, a, remote, result); reply != want || err != nil {
 			t.Errorf("%s gave %s, %v; want %s", result, reply, err, want)
 		}
 	}
-	asked, _, _ := ask(t, a, remote, gone)
+	asked, _, _ := converse(t, a, remote, gone)
 	var p struct {
 		ToolCall struct{ ToolCallID, Title, Kind string }
 		Options  []permissionOption
@@ -106,7 +106,7 @@ func TestKindsOfOptions(t *testing.T) {
 
 func TestAPermissionWithoutOptionsMayBeDenied(t *testing.T) {
 	a := readAsk(t, methodPermission, `{"requestId":"r","sessionId":"s","toolName":"Edit","input":{"file_path":"/a","old_string":"x","new_string":"y"}}`)
-	asked, reply, err := ask(t, a, bare, option("deny"))
+	asked, reply, err := converse(t, a, bare, option("deny"))
 	if reply != `{"decision":"deny","reason":"Denied"}` || err != nil {
 		t.Errorf("got %s, %v", reply, err)
 	}
@@ -126,7 +126,7 @@ func TestWhatIsNoAnswerDecidesNothing(t *testing.T) {
 		{readAsk(t, methodUserInput, askPlan), remote}, {readAsk(t, methodUserInput, askPlan), editor},
 	} {
 		for _, result := range []string{`{}`, `null`, ``, `7`, `"allow_once"`, `{"outcome":"selected"}`, `{"outcome":{"outcome":"selected"}}`, `{"action":"maybe"}`, `{"outcome":{"outcome":"selected","optionId":7}}`} {
-			if _, reply, err := ask(t, c.a, c.kind, result); !errors.Is(err, ErrNoAnswer) {
+			if _, reply, err := converse(t, c.a, c.kind, result); !errors.Is(err, ErrNoAnswer) {
 				t.Errorf("kind %d of %+v: %s gave %s, %v", c.a.Kind, c.kind, result, reply, err)
 			}
 		}
@@ -147,11 +147,11 @@ func TestFormsOfQuestions(t *testing.T) {
 		{`{"action":"decline"}`, `{"action":"decline"}`},
 		{`{"action":"cancel"}`, `{"action":"decline"}`},
 	} {
-		if _, reply, err := ask(t, a, remote, c.result); reply != c.want || err != nil {
+		if _, reply, err := converse(t, a, remote, c.result); reply != c.want || err != nil {
 			t.Errorf("%s gave %s, %v; want %s", c.result, reply, err, c.want)
 		}
 	}
-	asked, _, _ := ask(t, a, editor)
+	asked, _, _ := converse(t, a, editor)
 	const want = `{"mode":"form","sessionId":"s","toolCallId":"c","message":"The agent has a question","requestedSchema":{"type":"object","properties":{` +
 		`"q_0":{"type":"string","title":"Which colour?","description":"Blue: calm","oneOf":[{"const":"blue","title":"Blue"},{"const":"Red","title":"Red"},{"const":"__skip__","title":"Skip"}]},` +
 		`"q_0_other":{"type":"string","title":"Other answer"},` +
@@ -164,14 +164,14 @@ func TestFormsOfQuestions(t *testing.T) {
 
 func TestQuestionsMayBeInTheInput(t *testing.T) {
 	a := readAsk(t, methodUserInput, `{"requestId":"r","sessionId":"s","input":{"questions":[{"question":"Why?","options":[{"label":"So"}]}]}}`)
-	if _, reply, _ := ask(t, a, remote, `{"action":"accept","content":{"q_0":"So"}}`); reply != `{"action":"accept","content":{"answers":{"Why?":"So"}}}` {
+	if _, reply, _ := converse(t, a, remote, `{"action":"accept","content":{"q_0":"So"}}`); reply != `{"action":"accept","content":{"answers":{"Why?":"So"}}}` {
 		t.Errorf("got %s", reply)
 	}
 }
 
 func TestTwoQuestionsOfTheSameWordsKeepTheirAnswers(t *testing.T) {
 	a := readAsk(t, methodUserInput, asking(`[{"question":"Sure?","options":[{"label":"Yes"}]},{"question":"Sure?","options":[{"label":"No"}]}]`))
-	if _, reply, _ := ask(t, a, remote, `{"action":"accept","content":{"q_0":"Yes","q_1":"No"}}`); reply != `{"action":"accept","content":{"answer_0":"Yes","answer_1":"No"}}` {
+	if _, reply, _ := converse(t, a, remote, `{"action":"accept","content":{"q_0":"Yes","q_1":"No"}}`); reply != `{"action":"accept","content":{"answer_0":"Yes","answer_1":"No"}}` {
 		t.Errorf("got %s", reply)
 	}
 }
@@ -202,17 +202,17 @@ func TestFreeTextByPermission(t *testing.T) {
 	for result, want := range map[string]string{
 		option("continue"): `{"action":"accept","content":{"answers":{}}}`, option("decline"): `{"action":"decline"}`, gone: `{"action":"decline"}`, option("odd"): `{"action":"decline"}`,
 	} {
-		if _, reply, err := ask(t, a, remote, result); reply != want || err != nil {
+		if _, reply, err := converse(t, a, remote, result); reply != want || err != nil {
 			t.Errorf("%s gave %s, %v; want %s", result, reply, err, want)
 		}
 	}
-	asked, _, _ := ask(t, a, remote)
+	asked, _, _ := converse(t, a, remote)
 	for _, words := range []string{`"Continue without an answer"`, `"Decline"`, `"What is its name?"`} {
 		if !strings.Contains(string(asked[0].Params), words) {
 			t.Errorf("asked %s, want %s in it", asked[0].Params, words)
 		}
 	}
-	if _, reply, _ := ask(t, a, editor, `{"action":"accept","content":{"q_0":"Bob"}}`); reply != `{"action":"accept","content":{"answers":{"What is its name?":"Bob"}}}` {
+	if _, reply, _ := converse(t, a, editor, `{"action":"accept","content":{"q_0":"Bob"}}`); reply != `{"action":"accept","content":{"answers":{"What is its name?":"Bob"}}}` {
 		t.Errorf("an editor's answer gave %s", reply)
 	}
 }
@@ -230,7 +230,7 @@ func TestQuestionsByPermissions(t *testing.T) {
 		{[]string{gone}, `{"action":"decline"}`},
 		{[]string{option("blue"), gone}, `{"action":"decline"}`},
 	} {
-		asked, reply, err := ask(t, a, bare, c.results...)
+		asked, reply, err := converse(t, a, bare, c.results...)
 		if reply != c.want || err != nil {
 			t.Errorf("%v gave %s, %v; want %s", c.results, reply, err, c.want)
 		}
@@ -263,7 +263,7 @@ func TestPlanApproval(t *testing.T) {
 	a := readAsk(t, methodUserInput, askPlan)
 	const approved, declined = `{"action":"accept","content":{"answer_0":"approve"}}`, `{"action":"decline"}`
 	for result, want := range map[string]string{option("approve"): approved, option("reject"): declined, option("allow_once"): declined, gone: declined} {
-		if _, reply, err := ask(t, a, remote, result); reply != want || err != nil {
+		if _, reply, err := converse(t, a, remote, result); reply != want || err != nil {
 			t.Errorf("remote: %s gave %s, %v; want %s", result, reply, err, want)
 		}
 	}
@@ -277,14 +277,14 @@ func TestPlanApproval(t *testing.T) {
 		`{"action":"cancel"}`:  declined,
 		`{"action":"decline","content":{"approval":"approve"}}`: declined,
 	} {
-		if _, reply, err := ask(t, a, editor, result); reply != want || err != nil {
+		if _, reply, err := converse(t, a, editor, result); reply != want || err != nil {
 			t.Errorf("editor: %s gave %s, %v; want %s", result, reply, err, want)
 		}
 	}
-	if _, reply, err := ask(t, a, editor, `{"action":"accept","content":{}}`); !errors.Is(err, ErrNoAnswer) {
+	if _, reply, err := converse(t, a, editor, `{"action":"accept","content":{}}`); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("an empty form approved or rejected: %s, %v", reply, err)
 	}
-	asked, _, _ := ask(t, a, remote)
+	asked, _, _ := converse(t, a, remote)
 	for _, words := range []string{`"kind":"switch_mode"`, `"1. do it"`, `"rawInput":{"plan":"1. do it"}`, `"toolName":"ExitPlanMode"`, `"optionId":"approve"`, `"optionId":"reject"`} {
 		if !strings.Contains(string(asked[0].Params), words) {
 			t.Errorf("asked %s, want %s in it", asked[0].Params, words)
@@ -296,7 +296,7 @@ func TestFormsOfServers(t *testing.T) {
 	const form = `{"requestId":"mcp-elicit-1","sessionId":"s","prompt":"Where to?","schema":{"interaction":"mcp_elicitation","serverName":"x","requestedSchema":
 		{"type":"object","properties":{"env":{"type":"string","enum":["dev","prod"],"enumNames":["Development"]},"n":{"type":"integer"},"e":{"type":"string","enum":[1]}},"required":["env"]}}}`
 	a := readAsk(t, methodUserInput, form)
-	asked, reply, err := ask(t, a, remote, `{"action":"accept","content":{"env":"dev","n":3}}`)
+	asked, reply, err := converse(t, a, remote, `{"action":"accept","content":{"env":"dev","n":3}}`)
 	if reply != `{"action":"accept","content":{"env":"dev","n":3}}` || err != nil {
 		t.Errorf("got %s, %v", reply, err)
 	}
@@ -305,11 +305,11 @@ func TestFormsOfServers(t *testing.T) {
 		t.Errorf("asked\n%s\nwant\n%s", got, want)
 	}
 	for result, want := range map[string]string{`{"action":"accept"}`: `{"action":"accept","content":{}}`, `{"action":"decline"}`: `{"action":"decline"}`, `{"action":"cancel"}`: `{"action":"decline"}`} {
-		if _, reply, err := ask(t, a, editor, result); reply != want || err != nil {
+		if _, reply, err := converse(t, a, editor, result); reply != want || err != nil {
 			t.Errorf("%s gave %s, %v; want %s", result, reply, err, want)
 		}
 	}
-	if _, reply, _ := ask(t, a, bare, option("continue")); reply != `{"action":"cancel"}` {
+	if _, reply, _ := converse(t, a, bare, option("continue")); reply != `{"action":"cancel"}` {
 		t.Errorf("going on without what is required gave %s", reply)
 	}
 }
