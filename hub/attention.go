@@ -24,6 +24,9 @@ func (c *Client) pay(r *request) {
 	c.attention = now
 	c.mu.Unlock()
 	c.replyAtOnce(r, []byte("{}"))
+	if before.visible && !now.visible {
+		c.hub.lookedAway(c.who().Device)
+	}
 	if now != before {
 		for _, id := range c.followed() {
 			c.hub.tellPresence(id)
@@ -36,6 +39,13 @@ func (c *Client) looksAt(sessionID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.attention.visible && (c.attention.sessionID == "" || c.attention.sessionID == sessionID)
+}
+
+// looks tells whether somebody sees anything on this client.
+func (c *Client) looks() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.attention.visible
 }
 
 // followed lists the sessions that the client follows.

@@ -123,7 +123,7 @@ func (c *Client) Detach() {
 	c.subs = map[string]*fanout.Subscription{}
 	places := c.places
 	c.places = map[string]*topicPlace{}
-	uploads := c.uploads
+	uploads, looked := c.uploads, c.attention.visible
 	c.mu.Unlock()
 	h := c.hub
 	h.mu.Lock()
@@ -133,6 +133,9 @@ func (c *Client) Detach() {
 	}
 	h.mu.Unlock()
 	c.outbox.Close()
+	if looked {
+		h.lookedAway(c.info.Principal.Device)
+	}
 	h.metrics.attached(c.info, -1)
 	c.auditEvent("client.detached", "", map[string]string{"connectionId": c.id})
 	if uploads {
@@ -273,6 +276,6 @@ func (c *Client) greet() {
 		ClientMode: c.info.Profile, DeliveryProfile: c.info.Profile.Delivery(), Principal: who,
 		AppServer:    appServerNotice{State: status.State, Generation: status.Generation, Detail: status.Detail, Capabilities: capabilities},
 		Limits:       map[string]any{"maxMessageBytes": h.opts.MaxMessageBytes, "framesPerSecond": h.opts.RateLimit, "frameBurst": h.opts.RateBurst},
-		Capabilities: map[string]any{"events": true, "conversation": true, "control": h.opts.Control, "page": h.opts.Page},
+		Capabilities: map[string]any{"events": true, "conversation": true, "control": h.opts.Control, "page": h.opts.Page, "push": h.opts.Push != nil},
 	}, nil)
 }

@@ -19,6 +19,7 @@ func (h *Hub) Revoke(device string) {
 		}
 	}
 	h.endLeases(device)
+	h.notices.forget(device)
 }
 
 // deviceShare is how many times the pace of one connection all connections of a

@@ -36,6 +36,7 @@ type Options struct {
 	Control         string        // ControlShared or ControlLease; empty means shared
 	LeaseGrace      time.Duration // how long a device keeps control without a connection; 0 means 30 s
 	LeaseIdle       time.Duration // after how long without steering others may take control; 0 means 5 min
+	Push            Pusher        // tells devices on which nobody looks; nil tells none
 	// Verify checks a newer token (hub/refreshToken); nil refuses all.
 	Verify func(token string, now time.Time) (*auth.Principal, error)
 	// Audit takes what the record keeps; it must not block. nil keeps none.
@@ -120,6 +121,7 @@ type Hub struct {
 	gate     *gate
 	calls    *calls
 	leases   *leases
+	notices  *notices
 	restart  chan struct{} // one slot: end the app-server that runs; never closed
 
 	budget  *fanout.Budget
@@ -144,7 +146,7 @@ func New(o Options) (*Hub, error) {
 	budget := fanout.NewBudget(0)
 	h := &Hub{
 		opts: o, log: o.Log, epoch: session.NewEpoch(), started: time.Now(),
-		sessions: session.NewRegistry(budget), activity: session.NewActivity(), leases: newLeases(o), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
+		sessions: session.NewRegistry(budget), activity: session.NewActivity(), leases: newLeases(o), notices: newNotices(), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
 		restart: make(chan struct{}, 1),
 		budget:  budget, topics: topics{byName: map[string]*session.Topic{}, linger: map[*session.Topic]*deadline{}, asking: map[*session.Topic]bool{}},
 		reading: reading{others: map[*session.Session]struct{}{}},

@@ -70,6 +70,7 @@ func (h *Hub) announced(e *wire.Envelope, method string) {
 		h.withWorkspace(s, func() {
 			if isOpen(s, in) { // still: learning the place may have taken a while
 				h.showToAll(s, in)
+				h.tellAway(s, in)
 			}
 		})
 	}
@@ -303,5 +304,8 @@ func (h *Hub) settled(s *session.Session, settlements []session.Settlement) {
 			}
 		}
 		h.noteSettled(st)
+		if st.Interaction != nil {
+			h.untell(st.Interaction, st)
+		}
 	}
 }

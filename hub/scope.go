@@ -118,12 +118,19 @@ func (c *Client) keepWithin(before, now *auth.Principal) {
 // findWorkspace asks the app-server in which workspace a session is; empty if it
 // does not exist.
 func (h *Hub) findWorkspace(sessionID string, done func(workspacePath string)) {
+	h.findSession(sessionID, func(_, workspacePath string) { done(workspacePath) })
+}
+
+// findSession asks the app-server for a session's title and workspace; both are
+// empty if it does not exist.
+func (h *Hub) findSession(sessionID string, done func(title, workspacePath string)) {
 	params := jsonOf(map[string]any{"sessionIds": []string{sessionID}, "includeArchived": true})
 	h.ask("session/list", params, func(r reply) {
-		path := ""
+		title, path := "", ""
 		list, _ := wire.Get(r.result, "sessions")
 		for info := range wire.Elements(list) {
 			if id, _ := member(info, "sessionId"); id == sessionID {
+				title, _ = member(info, "title")
 				path = workspaceOf(info)
 			}
 		}
@@ -132,7 +139,7 @@ func (h *Hub) findWorkspace(sessionID string, done func(workspacePath string)) {
 				s.SetWorkspace(path)
 			}
 		}
-		done(path)
+		done(title, path)
 	})
 }
 
