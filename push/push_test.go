@@ -235,7 +235,7 @@ func principal(device string) *auth.Principal {
 
 func (r *rig) subscribe(t *testing.T, device string, sub Subscription) {
 	t.Helper()
-	if err := r.Subscribe(principal(device), sub, time.Now()); err != nil {
+	if _, err := r.Subscribe(principal(device), sub, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -177,10 +177,11 @@ var ErrFull = errors.New("there are too many push subscriptions")
 
 // Subscribe enters a browser's subscription for the device of p, in place of an
 // older one of the same endpoint, whosever that was: a browser that was paired
-// anew is another device. A device over its number loses its oldest.
-func (s *Service) Subscribe(p *auth.Principal, sub Subscription, now time.Time) error {
+// anew is another device. A device over its number loses its oldest. fresh tells
+// that the device did not have this one.
+func (s *Service) Subscribe(p *auth.Principal, sub Subscription, now time.Time) (fresh bool, err error) {
 	if err := sub.check(); err != nil {
-		return err
+		return false, err
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -190,7 +191,7 @@ func (s *Service) Subscribe(p *auth.Principal, sub Subscription, now time.Time) 
 	mine := s.byDevice[p.Device]
 	if len(replaced) == 0 && s.count >= maxSubscriptions {
 		s.mu.Unlock()
-		return ErrFull
+		return false, ErrFull
 	}
 	if len(mine) >= maxOfDevice && len(replaced) == 0 {
 		oldest := slices.MinFunc(mine, func(a, b record) int { return a.At.Compare(b.At) })
@@ -199,7 +200,7 @@ func (s *Service) Subscribe(p *auth.Principal, sub Subscription, now time.Time) 
 	s.mu.Unlock()
 	value, err := json.Marshal(r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketSubscriptions)
@@ -211,19 +212,21 @@ func (s *Service) Subscribe(p *auth.Principal, sub Subscription, now time.Time) 
 		return bucket.Put(r.key(), value)
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fresh = true
 	for _, old := range replaced {
 		if old.Device == r.Device && old.Endpoint == r.Endpoint {
 			s.dropLocked(old) // what waits for it is for this one
+			fresh = false
 		} else {
 			s.forgetLocked(old)
 		}
 	}
 	s.rememberLocked(r)
-	return nil
+	return fresh, nil
 }
 
 // key is the record's in the store; it sorts by device.

@@ -24,9 +24,10 @@ func (h idleHub) Attach(_ hub.ClientInfo, sink hub.Sink) (Client, error) {
 	h.sinks <- sink
 	return nobody{}, nil
 }
-func (h idleHub) Ready() (bool, string)       { return true, "ready" }
-func (h idleHub) Status() hub.Status          { return hub.Status{} }
-func (h idleHub) Drain(string, time.Duration) {}
+func (h idleHub) Ready() (bool, string)                     { return true, "ready" }
+func (h idleHub) Status() hub.Status                        { return hub.Status{} }
+func (h idleHub) Drain(string, time.Duration)               {}
+func (h idleHub) Act(string, string, func(hub.Acted)) error { return hub.ErrBadAction }
 func (h idleHub) CallAs(context.Context, *auth.Principal, string, any) (json.RawMessage, error) {
 	return nil, errors.New("there is no app-server")
 }

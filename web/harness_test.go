@@ -265,7 +265,9 @@ type fakeHub struct {
 	open    []*fakeClient
 	refusal error // of Attach
 	state   string
-	drained func() // called by Drain before it closes the clients
+	actOn   string    // the token that Act takes, once
+	acted   hub.Acted // what becomes of it; nothing at all without a status
+	drained func()    // called by Drain before it closes the clients
 
 	workspace string // of the one session; set before the first request
 
@@ -320,6 +322,20 @@ func (f *fakeHub) forget(c *fakeClient) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open = slices.DeleteFunc(f.open, func(o *fakeClient) bool { return o == c })
+}
+
+// Act takes the one token of actOn.
+func (f *fakeHub) Act(token, decision string, done func(hub.Acted)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.actOn == "" || token != f.actOn || decision != "allow" {
+		return hub.ErrBadAction
+	}
+	f.actOn = ""
+	if f.acted.Status != "" {
+		done(f.acted)
+	}
+	return nil
 }
 
 func (f *fakeHub) Status() hub.Status {

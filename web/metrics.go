@@ -13,6 +13,7 @@ type metrics struct {
 	requests      *prometheus.CounterVec
 	refused       *prometheus.CounterVec
 	closes        *prometheus.CounterVec
+	actions       *prometheus.CounterVec
 	missedPongs   prometheus.Counter
 	receivedBytes prometheus.Counter
 }
@@ -23,10 +24,11 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		requests:      prometheus.NewCounterVec(counter("hub_http_requests_total", "HTTP requests by route and status code."), []string{"route", "code"}),
 		refused:       prometheus.NewCounterVec(counter("hub_websocket_refused_total", "WebSocket handshakes refused, by reason."), []string{"reason"}),
 		closes:        prometheus.NewCounterVec(counter("hub_websocket_closed_total", "WebSocket connections ended, by close code (none = lost without one)."), []string{"code"}),
+		actions:       prometheus.NewCounterVec(counter("hub_push_actions_total", "Answers by a token of a notification, by what became of them."), []string{"status"}),
 		missedPongs:   prometheus.NewCounter(counter("hub_websocket_missed_pongs_total", "Pings that stayed without an answer.")),
 		receivedBytes: prometheus.NewCounter(counter("hub_websocket_received_bytes_total", "Bytes received from WebSocket clients.")),
 	}
-	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.refused), registerer.Register(m.closes),
+	return m, errors.Join(registerer.Register(m.requests), registerer.Register(m.refused), registerer.Register(m.closes), registerer.Register(m.actions),
 		registerer.Register(m.missedPongs), registerer.Register(m.receivedBytes))
 }
 

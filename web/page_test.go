@@ -154,7 +154,7 @@ const firstLoadLimit = 120 << 10
 func TestFirstLoadIsSmallAndWhole(t *testing.T) {
 	total := len(squeeze(embedded(t, "index.html")))
 	for _, tag := range regexp.MustCompile(`<(?:link|script)[^>]*>`).FindAllString(string(embedded(t, "index.html")), -1) {
-		name := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindStringSubmatch(tag)
+		name := regexp.MustCompile(`(?:src|href)="([^"?]+)`).FindStringSubmatch(tag)
 		if name == nil {
 			continue
 		}

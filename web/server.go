@@ -16,6 +16,7 @@ import (
 
 	"zcodehub/auth"
 	"zcodehub/hub"
+	"zcodehub/push"
 	"zcodehub/web/acp"
 )
 
@@ -42,6 +43,7 @@ type Hub interface {
 	Ready() (ok bool, state string)
 	Status() hub.Status
 	Drain(reason string, retryAfter time.Duration)
+	Act(token, decision string, done func(hub.Acted)) error
 	CallAs(ctx context.Context, p *auth.Principal, method string, params any) (json.RawMessage, error)
 }
 
@@ -73,6 +75,7 @@ type Options struct {
 	Edge            *auth.Edge
 	Registry        *prometheus.Registry // what /metrics shows; the edge's own metrics are added to it
 	Log             *slog.Logger
+	Push            *push.Service                        // reaches devices without a connection; nil = not offered
 	PublicURL       string                               // what people type; "" = a listener's own address
 	TrustedProxies  []netip.Prefix                       // who is believed about client addresses
 	QueryToken      bool                                 // take ?token= on /api routes
@@ -94,6 +97,7 @@ type Server struct {
 	keys         *auth.Keys
 	tickets      *auth.Tickets
 	edge         *auth.Edge
+	push         *push.Service // may be nil
 	limiter      auth.Limiter
 	failures     failures
 	keysForgot   atomic.Int64 // how many keys were taken back: who was judged before and let in after must come again
@@ -136,7 +140,7 @@ func New(o Options) (*Server, error) {
 		o.DrainTimeout = defaultDrainTimeout
 	}
 	s := &Server{
-		hub: o.Hub, gate: o.Gate, devices: o.Gate.Devices, keys: o.Gate.Keys, tickets: o.Tickets, edge: o.Edge,
+		hub: o.Hub, gate: o.Gate, devices: o.Gate.Devices, keys: o.Gate.Keys, tickets: o.Tickets, edge: o.Edge, push: o.Push,
 		failures: newFailures(), publicURL: o.PublicURL, proxies: o.TrustedProxies, queryToken: o.QueryToken, audit: o.Audit, seen: o.Seen,
 		registry: o.Registry, log: o.Log,
 		maxMessage: o.MaxMessageBytes, drainTimeout: o.DrainTimeout,

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"zcodehub/auth"
+	"zcodehub/push"
 	"zcodehub/web"
 )
 
@@ -21,6 +23,8 @@ type access struct {
 	tickets  *auth.Tickets
 	recorder *recorder
 	audit    *auth.Audit
+	push     *push.Service
+	log      *slog.Logger
 }
 
 func openAccess(c *config, registry prometheus.Registerer, log *slog.Logger) (_ *access, err error) {
@@ -42,16 +46,34 @@ func openAccess(c *config, registry prometheus.Registerer, log *slog.Logger) (_ 
 	}
 	a := &access{
 		gate: &auth.Gate{Keys: keys, Devices: devices, Issuers: issuers}, tickets: new(auth.Tickets), audit: audit,
-		recorder: newRecorder(audit, devices, registry, log),
+		recorder: newRecorder(audit, devices, registry, log), log: log,
+	}
+	a.push, err = push.Open(push.Options{DataDir: c.DataDir, Devices: devices, Contact: pushContact(c), Log: log, Registerer: registry})
+	if err != nil {
+		a.close(log)
+		return nil, err
 	}
 	devices.OnRevoke(a.revoked)
 	return a, nil
 }
 
+// pushContact is where push services find whoever runs the hub, if they must: its public address. One without is not
+// on the internet; then it is a name that leads nowhere.
+func pushContact(c *config) string {
+	if strings.HasPrefix(c.PublicURL, "https://") {
+		return c.PublicURL
+	}
+	return "https://zcode-hub.invalid"
+}
+
 // close ends what is queued and lets go of the stores.
 func (a *access) close(log *slog.Logger) {
 	a.recorder.close()
-	if err := errors.Join(a.gate.Devices.Close(), a.audit.Close()); err != nil {
+	err := errors.Join(a.gate.Devices.Close(), a.audit.Close())
+	if a.push != nil {
+		err = errors.Join(err, a.push.Close())
+	}
+	if err != nil {
 		log.Error("closing the stores failed", "error", err)
 	}
 }
@@ -59,6 +81,9 @@ func (a *access) close(log *slog.Logger) {
 // revoked is told of every revocation, by whatever way it came.
 func (a *access) revoked(dev auth.Device) {
 	a.tickets.Drop(dev.ID)
+	if err := a.push.Forget(dev.ID); err != nil {
+		a.log.Error("the push subscriptions of a revoked device are not off the disk", "device", dev.ID, "error", err)
+	}
 	a.recorder.event(auth.AuditEvent{Event: "device.revoked", Name: dev.Name, Device: dev.ID, Detail: map[string]string{"why": dev.RevokedFor}})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"zcodehub/auth"
 	"zcodehub/hub"
+	"zcodehub/push"
 	"zcodehub/web"
 )
 
@@ -24,6 +25,7 @@ type front struct {
 	config    *config
 	hub       *hub.Hub
 	edge      *web.Server
+	push      *push.Service
 	listeners []net.Listener // of the edge: for clients, and the local socket
 	metrics   net.Listener   // nil without --metrics-listen
 	log       *slog.Logger
@@ -40,7 +42,7 @@ func newFront(c *config, h *hub.Hub, a *access, registry *prometheus.Registry, l
 	if err != nil {
 		return nil, err
 	}
-	f := &front{config: c, hub: h, edge: edge, log: log, edgeGone: make(chan struct{})}
+	f := &front{config: c, hub: h, edge: edge, push: a.push, log: log, edgeGone: make(chan struct{})}
 	if err := f.listen(); err != nil {
 		f.closeListeners()
 		return nil, err
@@ -66,6 +68,7 @@ func newEdge(c *config, h *hub.Hub, a *access, registry *prometheus.Registry, lo
 		Gate:            a.gate,
 		Tickets:         a.tickets,
 		Edge:            origins,
+		Push:            a.push,
 		Registry:        registry,
 		Log:             log,
 		PublicURL:       c.PublicURL,
@@ -123,6 +126,7 @@ func (f *front) start(hubContext context.Context) <-chan error {
 	f.stopEdge = stopEdge
 	ended := make(chan error, 3) // one for each below, never closed
 	f.running.Go(func() { ended <- f.hub.Run(hubContext) })
+	f.running.Go(func() { f.push.Run(hubContext) })
 	f.running.Go(func() {
 		defer close(f.edgeGone)
 		ended <- f.edge.Serve(edgeContext, f.listeners...)

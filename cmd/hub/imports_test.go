@@ -16,14 +16,15 @@ const module = "zcodehub"
 // mayImport says which packages of this module each package may use: imports point one way, from cmd/hub down to the
 // leaves, so that each can be read and tested without what stands above it. "..." is everything.
 var mayImport = map[string][]string{
-	"cmd/hub": {"web", "hub", "session", "auth", "internal/simulator", "internal/wire"},
-	"web":     {"web/acp", "hub", "auth", "internal/wire"},
+	"cmd/hub": {"web", "hub", "push", "session", "auth", "internal/simulator", "internal/wire"},
+	"web":     {"web/acp", "hub", "push", "auth", "internal/wire"},
 	"web/acp": {"hub", "auth", "fanout", "internal/wire"},
 	"hub":     {"session", "session/conversation", "fanout", "auth", "internal/child", "internal/wire"},
 	"session": {"session/conversation", "fanout", "auth", "internal/wire"},
 
 	"session/conversation": {"fanout", "internal/wire"},
 
+	"push":          {"auth"},
 	"auth":          {},
 	"fanout":        {},
 	"internal/wire": {},
@@ -43,6 +44,8 @@ var mayUse = map[string][]string{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/keyfunc/v3", "github.com/MicahParks/jwkset",
 		"go.etcd.io/bbolt", "golang.org/x/sync", "golang.org/x/time",
 	},
+	"push": {"github.com/SherClockHolmes/webpush-go", "github.com/prometheus/client_golang", "go.etcd.io/bbolt"},
+
 	"fanout":        {},
 	"session":       {},
 	"internal/wire": {},

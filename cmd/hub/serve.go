@@ -124,6 +124,7 @@ func newHub(a *app, c *config, command []string, access *access, registry *prome
 		RateBurst:       int(c.RateBurst),
 		MaxConnections:  int(c.MaxConnections),
 		Control:         c.Control,
+		Push:            access.push,
 		Verify:          access.verify,
 		Audit:           access.recorder.event,
 		Log:             log,
