@@ -147,7 +147,7 @@ func productFiles(t *testing.T, packages ...string) []string {
 }
 
 func TestMetricsDocNamesEveryMetric(t *testing.T) {
-	code := namesIn(t, regexp.MustCompile(`"(hub_[a-z_]+)"`), productFiles(t, "hub", "web", "push", "fanout", "session", "auth", "cmd/hub")...)
+	code := namesIn(t, regexp.MustCompile(`"(hub_[a-z_]+)"`), productFiles(t, "hub", "web", "web/acp", "push", "fanout", "session", "auth", "cmd/hub")...)
 	doc := namesIn(t, regexp.MustCompile("\\| `(hub_[a-z_]+)` \\|"), filepath.Join("..", "..", "docs", "metrics.md"))
 	wantSame(t, "metric", code, doc)
 }
