@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// History replays stored messages, oldest first, and remembers them, so that events do not tell them again.
+// History replays stored messages, oldest first, and remembers them, so that events do not tell them again. A long
+// history may come in several calls.
 func (t *Translator) History(messages []json.RawMessage) (updates []Update) {
 	list := visibleMessages(messages)
 	open := t.openFrom(list)
-	t.tails = map[string]replayed{}
 	for i, m := range list {
-		updates = append(updates, t.replay(m, i >= open)...)
-		if i >= open || i == len(list)-1 {
-			t.tails[m.id] = replayed{m.text("text"), m.text("reasoning")}
+		if m.role == roleUser {
+			updates = append(updates, t.closeCards(statusFailed)...) // what was open of the turn before
 		}
+		updates = append(updates, t.replay(m, i >= open)...)
 		s := t.message(m.id)
 		s.text.hear(m.text("text"))
 		s.thought.hear(m.text("reasoning"))
@@ -214,80 +214,10 @@ func (p part) asked() []any {
 	return []any{wrap(textBlock(fenced("json", text.String())))}
 }
 
-// replayed is what was replayed of one message.
-type replayed struct{ text, thought string }
-
 // hear notes a text that was told whole.
 func (h *heard) hear(whole string) {
 	*h = heard{}
 	h.add(whole)
-}
-
-// Overlap says which events came while the history that was replayed last was being fetched, before it arrived: what of
-// their text is part of the history already will not be told again. It is called once after [Translator.History], before
-// [Translator.Event] gets these events and all that follow.
-func (t *Translator) Overlap(before [][]byte) {
-	streamed := map[string]*replayed{}
-	for _, params := range before {
-		e := readEvent(params)
-		if e.kind != "model.streaming" {
-			continue
-		}
-		var p struct{ Kind, AssistantMessageID, Delta string }
-		e.read(&p)
-		if streamed[p.AssistantMessageID] == nil {
-			streamed[p.AssistantMessageID] = &replayed{}
-		}
-		switch p.Kind {
-		case "text_delta":
-			streamed[p.AssistantMessageID].text += p.Delta
-		case "reasoning_delta":
-			streamed[p.AssistantMessageID].thought += p.Delta
-		}
-	}
-	for id, s := range streamed {
-		told, ok := t.tails[id]
-		if !ok {
-			continue
-		}
-		m := t.message(id)
-		if s.text != "" {
-			m.text.skip, told.text = alreadyIn(told.text, s.text), ""
-		}
-		if s.thought != "" {
-			m.thought.skip, told.thought = alreadyIn(told.thought, s.thought), ""
-		}
-		t.tails[id] = told
-	}
-}
-
-// alreadyIn is how much of a stream told holds, if the stream came to be with the end of told or shortly after it. The
-// history may be ahead of the stream, since deltas are held together for a moment before they go out.
-func alreadyIn(told, stream string) int {
-	if at := strings.LastIndex(told, stream); at >= 0 {
-		return len(told) - at
-	}
-	return overlap(told, stream)
-}
-
-// surely is how long a text has to be so that it does not stand at the end of another one by chance.
-const surely = 12
-
-// repeated says whether text is a delta that was held back when the history was read, and is in it: the first one that
-// comes of a message after that.
-func (t *Translator) repeated(kind, message, text string) bool {
-	told, ok := t.tails[message]
-	if !ok || text == "" {
-		return false
-	}
-	end := &told.text
-	if kind == updateThought {
-		end = &told.thought
-	}
-	same := len(text) >= surely && strings.HasSuffix(*end, text)
-	*end = ""
-	t.tails[message] = told
-	return same
 }
 
 // Reconcile tells what is stored of the session but was never streamed to this connection. It is called with the newest

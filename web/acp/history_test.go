@@ -244,6 +244,21 @@ func TestInARunningTurnCallsAreOpen(t *testing.T) {
 	}
 }
 
+// A history in several pieces is the same story as in one.
+func TestAHistoryMayComeInPieces(t *testing.T) {
+	running := `{"type":"tool","callID":"%s","tool":"Read","state":{"status":"running","input":{}}}`
+	messages := append(stored("u1"), json.RawMessage(storedMessage("a1", fmt.Sprintf(running, "old"))), stored("u2")[0],
+		json.RawMessage(storedMessage("a2", fmt.Sprintf(running, "new"))))
+	for at := range len(messages) {
+		tr := NewTranslator(TranslatorOptions{})
+		tr.Running("t1")
+		updates := append(tr.History(messages[:at]), tr.History(messages[at:])...)
+		if open := valid(t, updates).open(); fmt.Sprint(open) != "[new]" {
+			t.Errorf("in pieces of %d and %d: open are %v\n%s", at, len(messages)-at, open, brief(updates))
+		}
+	}
+}
+
 func TestEarlierPagesAreMarkedAndChangeNothing(t *testing.T) {
 	tr := NewTranslator(TranslatorOptions{})
 	tr.History(stored("u2", "a2"))
@@ -259,61 +274,6 @@ func TestEarlierPagesAreMarkedAndChangeNothing(t *testing.T) {
 	}
 	if got := feed(tr, tool("started", `"toolName":"Read"`)); !strings.HasPrefix(brief(got), "card c pending") {
 		t.Errorf("a call of a page is taken for a live one: %s", brief(got))
-	}
-}
-
-func TestWhatWasReplayedIsNotStreamedAgain(t *testing.T) {
-	replay := func(text string) *Translator {
-		tr := NewTranslator(TranslatorOptions{})
-		tr.Running("t1")
-		tr.History([]json.RawMessage{json.RawMessage(storedMessage("u1", `{"type":"text","text":"hi"}`)),
-			json.RawMessage(storedMessage("a1", `{"type":"reasoning","text":"`+text+`"}`, `{"type":"text","text":"`+text+`"}`))})
-		return tr
-	}
-	for _, c := range []struct {
-		name, replayed string
-		before, after  []string // deltas
-		want           string   // what is told of them
-	}{
-		{"all of it was in", "one two three", []string{"two ", "three"}, []string{" four"}, " four"},
-		{"its end was not", "one two", []string{"two", " three"}, []string{" four"}, " three| four"},
-		{"nothing was in", "one", []string{" two"}, []string{" three"}, " two| three"},
-		{"the history was ahead", "one two three", []string{"two"}, []string{" three", " four"}, " four"},
-		{"nothing came before", "one two", nil, []string{" three"}, " three"},
-		{"a delta was held back while the history was read", "one and two and three", nil, []string{"two and three", " four"}, " four"},
-		{"a short one may stand there by chance", "one two", nil, []string{"two", " four"}, "two| four"},
-		{"an event of the turn's beginning", "", []string{"one"}, []string{" two"}, "one| two"},
-	} {
-		tr := replay(c.replayed)
-		var before [][]byte
-		for _, delta := range c.before {
-			before = append(before, []byte(text("a1", delta)), []byte(thought("a1", delta)), []byte(ev("session.updated", `{}`)))
-		}
-		tr.Overlap(before)
-		var told, thoughts []string
-		hear := func(params string) {
-			for _, u := range tr.Event([]byte(params)) {
-				said := textOf(memberOf(u.JSON, "content"), "text")
-				if u.Kind == updateThought {
-					thoughts = append(thoughts, said)
-				} else {
-					told = append(told, said)
-				}
-			}
-		}
-		for _, params := range before {
-			hear(string(params))
-		}
-		for _, delta := range c.after {
-			hear(text("a1", delta))
-			hear(thought("a1", delta))
-		}
-		if got := strings.Join(told, "|"); got != c.want {
-			t.Errorf("%s: told %q, want %q", c.name, got, c.want)
-		}
-		if got := strings.Join(thoughts, "|"); got != c.want {
-			t.Errorf("%s: thought %q, want %q", c.name, got, c.want)
-		}
 	}
 }
 

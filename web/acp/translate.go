@@ -34,12 +34,11 @@ type Translator struct {
 	self   bool           // the app-server started it by itself, to tell of background work
 	ended  ring[struct{}] // turns that are over or cancelled: what still comes of them is old
 
-	cards ring[*card]         // tool calls by id
-	tasks ring[*card]         // the cards of background work by its id
-	said  ring[*spoken]       // messages by id
-	loose *spoken             // what was streamed in this turn without a message id
-	tails map[string]replayed // texts that were replayed last, until Overlap
-	shown ring[struct{}]      // inputs that this connection shows already, by inputId
+	cards ring[*card]    // tool calls by id
+	tasks ring[*card]    // the cards of background work by its id
+	said  ring[*spoken]  // messages by id
+	loose *spoken        // what was streamed in this turn without a message id
+	shown ring[struct{}] // inputs that this connection shows already, by inputId
 	half  half
 
 	settings settings
@@ -228,7 +227,7 @@ func (t *Translator) endTurn(turnID, status string) (updates []Update) {
 		return nil // an older one: what is open belongs to the turn that runs
 	}
 	updates = append(t.flushHalf(), t.closeCards(status)...)
-	t.turn, t.joined, t.self, t.tails = "", false, false, nil
+	t.turn, t.joined, t.self = "", false, false
 	return updates
 }
 

@@ -12,9 +12,8 @@ type spoken struct{ text, thought heard }
 
 // heard is a text that was sent in pieces: its length, and a sum to know it by.
 type heard struct {
-	n    int
-	sum  uint64
-	skip int // so many bytes of what comes next were replayed already
+	n   int
+	sum uint64
 }
 
 // FNV-1a, 64 bits: good enough to tell a text from another one of the same beginning, and made of pieces for nothing.
@@ -48,13 +47,6 @@ func (h *heard) missing(whole string) string {
 		return whole[h.n:]
 	}
 	return ""
-}
-
-// pending takes off the beginning of text what was replayed already.
-func (h *heard) pending(text string) string {
-	n := min(h.skip, len(text))
-	h.skip -= n
-	return text[n:]
 }
 
 // message is what was said under an id.
@@ -180,7 +172,7 @@ func (t *Translator) say(kind, message, turn, text string) []Update {
 	if kind == updateThought {
 		h = &m.thought
 	}
-	if text = h.pending(text); text == "" || t.repeated(kind, message, text) {
+	if text == "" {
 		return nil
 	}
 	h.add(text)

@@ -304,10 +304,10 @@ func (c *Conn) appServerTold(w *output, params []byte) {
 		return
 	}
 	for _, p := range c.places {
+		p.show(w, p.translator.CloseOpen()) // background work as well
 		if !p.busy() && p.prompt == nil {
 			continue
 		}
-		p.show(w, p.translator.CloseOpen())
 		p.turn, p.execution, p.compacting, p.cancelled = "", "", false, false
 		p.running(w, false)
 		p.freed()
