@@ -1,11 +1,12 @@
 // What a session's reader has missed while the page was hidden or cut off, for one line.
 
-import { effect, signal, type Signal } from "@preact/signals";
+import { effect, signal, untracked, type Signal } from "@preact/signals";
 import { link, live } from "../wire/link";
 import type { ActivityEntry } from "../wire/types";
 import { noteActivity } from "./asks";
 import { visible } from "./attention";
 import type { Conversation } from "./conversation";
+import { activityOf, isMe } from "./together";
 
 export interface Missed {
   ms: number; // how long
@@ -14,45 +15,40 @@ export interface Missed {
 }
 
 const ABSENT = 20_000; // ms; who looked away for less has not been away
+const SETTLED = 700; // ms; until the hub has told who did what meanwhile
 
 // watchAbsence tells what was missed after each absence; null before the first, and when it was read.
 export function watchAbsence(conversation: Conversation): { missed: Signal<Missed | null>; stop(): void } {
   const missed = signal<Missed | null>(null);
+  const activity = activityOf(conversation.id);
   let left: { at: number; seq: number; reloads: number } | null = null;
-  let lastEntry = 0;
-  let known = false; // lastEntry is where the hub's list stood when the reader was here
+  let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const activity = async (after?: number) =>
-    link.call<{ entries: ActivityEntry[]; last: number }>("hub/activity", { sessionId: conversation.id, ...(after !== undefined && { after }) })
-      .catch(() => ({ entries: [] as ActivityEntry[], last: lastEntry }));
-
-  const off = link.on("hub/activity", ({ sessionId, entry }) => {
-    if (sessionId === conversation.id && entry) lastEntry = left ? lastEntry : entry.n;
-  });
+  const tell = (was: NonNullable<typeof left>, back: number) => {
+    const reloaded = conversation.reloads.peek() !== was.reloads;
+    const updates = reloaded ? null : conversation.seq() - was.seq;
+    const entries = activity.peek().filter((e) => e.at > was.at + skew() && e.at <= back + skew() && !(e.by && isMe(e.by)));
+    if (updates !== 0 || entries.length) missed.value = { ms: back - was.at, updates, entries };
+  };
 
   const stop = effect(() => {
     const here = live.value && visible.value && conversation.state.value === "live";
     if (!here) {
-      if (known) left ??= { at: Date.now(), seq: conversation.seq(), reloads: conversation.reloads.peek() };
+      clearTimeout(timer);
+      left ??= conversation.state.peek() === "loading" ? null : { at: Date.now(), seq: conversation.seq(), reloads: conversation.reloads.peek() };
       return;
     }
-    const was = left;
+    const was = left, back = Date.now();
     left = null;
-    void (async () => {
-      const before = lastEntry, had = known;
-      known = true;
-      const { entries, last } = await activity(had ? before : undefined);
-      lastEntry = Math.max(lastEntry, last);
-      noteActivity(conversation.id, entries);
-      if (!was || Date.now() - was.at < ABSENT) return;
-      const reloaded = conversation.reloads.peek() !== was.reloads;
-      const updates = reloaded ? null : conversation.seq() - was.seq;
-      const me = link.hello.peek()?.principal.device;
-      const others = entries.filter((e) => !e.by || (e.by.device ?? e.by.name) !== me);
-      if (updates === 0 && !others.length) return;
-      missed.value = { ms: Date.now() - was.at, updates, entries: others };
-    })();
+    if (was && back - was.at >= ABSENT) timer = setTimeout(() => tell(was, back), SETTLED);
   });
 
-  return { missed, stop: () => (stop(), off()) };
+  const answers = effect(() => {
+    const entries = activity.value;
+    untracked(() => noteActivity(conversation.id, [...entries]));
+  });
+
+  return { missed, stop: () => (clearTimeout(timer), stop(), answers()) };
 }
+
+const skew = () => link.now() - Date.now();

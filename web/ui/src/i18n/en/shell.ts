@@ -117,6 +117,9 @@ export const shell = {
   "missed.entry.appServer": "The agent restarted",
   "missed.entry.control": "{who} took or gave back control",
 
+  "note.agentRestarted": "The agent restarted. What it had written is kept.",
+  "note.hubRestarted": "The hub restarted.",
+
   "settings.title": "Settings",
   "settings.theme": "Appearance",
   "settings.theme.system": "As the system",

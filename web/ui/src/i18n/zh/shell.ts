@@ -119,6 +119,9 @@ export const shell: Record<keyof typeof source, string> = {
   "missed.entry.appServer": "智能体重启过",
   "missed.entry.control": "{who} 取得或交还了控制权",
 
+  "note.agentRestarted": "智能体重启过，已写的内容会保留。",
+  "note.hubRestarted": "hub 重启过。",
+
   "settings.title": "设置",
   "settings.theme": "外观",
   "settings.theme.system": "跟随系统",

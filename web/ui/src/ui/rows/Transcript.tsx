@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { t } from "../../i18n";
 import type { Conversation } from "../../state/conversation";
 import type { Row } from "../../wire/types";
+import { Notes } from "../session/Notes";
 import { Artifact, Hook, Marker, Subagent } from "./Cards";
 import { framed } from "./frames";
 import { Icon } from "./Icon";
@@ -103,6 +104,7 @@ class ItemView extends Component<{ item: Item; row: ReadonlySignal<Row> }> {
     return (
       <div class="item" ref={(e) => void (this.element = e)}>
         {item.key < 0 ? <Fold item={item} /> : <RowView of={row} />}
+        {item.key > 0 && <Notes conversation={(this.context as View).conversation} rowId={item.key} />}
       </div>
     );
   }

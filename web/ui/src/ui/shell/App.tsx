@@ -1,5 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../i18n";
+import { may } from "../../state/link";
+import { listed, sessions } from "../../state/sessions";
 import { live } from "../../wire/link";
 import { WaitingBar } from "../answer/WaitingBar";
 import { Sessions } from "../sessions/Sessions";
@@ -48,6 +50,7 @@ function Main() {
       {at.page === "session" ? <SessionView key={at.sessionId} sessionId={at.sessionId} />
         : at.page === "new" ? <New folder={at.folder} />
         : at.page === "settings" ? <Settings />
+        : listed.value && !sessions.value.length && may("control") ? <New />
         : <p class="empty">{t("sessions.pick")}</p>}
     </main>
   );
