@@ -90,19 +90,21 @@ export const greeting = {
 // fetched is what the page asks the hub for by HTTP, and what it is answered: a status, or null for no network.
 export const http = { asked: [] as string[], answer: (_path: string): { status: number; body?: unknown } | null => ({ status: 200, body: {} }) };
 
-vi.stubGlobal("document", page);
-vi.stubGlobal("window", globalThis);
-vi.stubGlobal("location", { href: "http://hub.test/", hash: "", search: "", pathname: "/", origin: "http://hub.test" });
-vi.stubGlobal("history", { state: null, replaceState() {} });
-vi.stubGlobal("addEventListener", target.addEventListener);
-vi.stubGlobal("removeEventListener", target.removeEventListener);
-vi.stubGlobal("localStorage", new Store());
-vi.stubGlobal("sessionStorage", new Store());
-vi.stubGlobal("navigator", { language: "en", onLine: true, userAgent: "test" });
-vi.stubGlobal("WebSocket", Socket);
-vi.stubGlobal("requestAnimationFrame", (f: () => void) => setTimeout(f, 16));
-vi.stubGlobal("cancelAnimationFrame", (n: number) => clearTimeout(n));
-vi.stubGlobal("fetch", async (path: string) => {
+// A test that asks for a document of its own (@vitest-environment) has a browser already.
+const stub = (name: string, value: unknown) => void (typeof HTMLElement === "undefined" && vi.stubGlobal(name, value));
+stub("document", page);
+stub("window", globalThis);
+stub("location", { href: "http://hub.test/", hash: "", search: "", pathname: "/", origin: "http://hub.test" });
+stub("history", { state: null, replaceState() {} });
+stub("addEventListener", target.addEventListener);
+stub("removeEventListener", target.removeEventListener);
+stub("localStorage", new Store());
+stub("sessionStorage", new Store());
+stub("navigator", { language: "en", onLine: true, userAgent: "test" });
+stub("WebSocket", Socket);
+stub("requestAnimationFrame", (f: () => void) => setTimeout(f, 16));
+stub("cancelAnimationFrame", (n: number) => clearTimeout(n));
+stub("fetch", async (path: string) => {
   http.asked.push(path);
   const answer = http.answer(path);
   if (!answer) throw new TypeError("no network");

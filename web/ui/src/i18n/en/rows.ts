@@ -84,6 +84,7 @@ export const rows = {
   "rows.openFork": "Open it",
   "rows.openOrigin": "Open the origin",
 
+  "rows.picture": "picture",
   "rows.showPicture": "show",
   "rows.save": "save",
   "rows.notLoaded": "could not be loaded, try again",

@@ -84,6 +84,7 @@ export const rows = {
   "rows.openFork": "打开",
   "rows.openOrigin": "打开原会话",
 
+  "rows.picture": "图片",
   "rows.showPicture": "显示",
   "rows.save": "保存",
   "rows.notLoaded": "加载失败，请重试",

@@ -25,6 +25,7 @@ interface FileProps {
   of: Attachment;
   row: Row;
   index?: number;
+  named?: boolean; // its name stands beside the button
 }
 
 // useFile reads a file when asked to. Its address goes when what shows it goes.
@@ -72,7 +73,7 @@ function Picture(props: FileProps) {
 }
 
 export function Download(props: FileProps) {
-  const { of } = props;
+  const { of, named } = props;
   const { share, load } = useFile(props);
   const save = async () => {
     const url = await load();
@@ -84,7 +85,7 @@ export function Download(props: FileProps) {
   };
   return (
     <button type="button" class="file" onClick={save} disabled={typeof share === "number" || !live.value}>
-      <Icon of="down" /> {inert(of.fileName)} <State share={share} bytes={of.bytes} idle={t("rows.save")} />
+      <Icon of="down" /> {named ? <span class="unseen">{inert(of.fileName)}</span> : inert(of.fileName)} <State share={share} bytes={of.bytes} idle={t("rows.save")} />
     </button>
   );
 }

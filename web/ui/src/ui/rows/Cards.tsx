@@ -9,7 +9,7 @@ import { Icon, type Picture } from "./Icon";
 import { inert } from "./inert";
 import { Markdown } from "./Markdown";
 import { Json } from "./ToolBody";
-import { duration, size } from "./units";
+import { duration } from "./units";
 import { useView } from "./view";
 
 const subagentPictures: Record<SubagentRow["status"], Picture> = { running: "busy", success: "done", failed: "failed", cancelled: "stopped" };
@@ -38,8 +38,8 @@ export function Artifact({ row }: { row: ArtifactRow }) {
       <header>
         <Icon of="file" />
         <span class="name">{inert(row.displayName)}</span>
-        <span class="note">{inert(row.artifactType)} · {size(row.sizeBytes)}</span>
-        <Download of={{ ref: row.ref, fileName: row.displayName, mime: row.mimeType, bytes: row.sizeBytes }} row={row} />
+        <span class="note">{inert(row.artifactType)}</span>
+        <Download of={{ ref: row.ref, fileName: row.displayName, mime: row.mimeType, bytes: row.sizeBytes }} row={row} named />
       </header>
     </section>
   );

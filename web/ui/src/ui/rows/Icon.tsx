@@ -22,9 +22,9 @@ const paths = {
 export type Picture = keyof typeof paths | "busy";
 
 export function Icon({ of }: { of: Picture }) {
-  if (of === "busy") return <span class="icon busy" aria-hidden="true" />;
+  if (of === "busy") return <span class="icon i-busy" aria-hidden="true" />;
   return (
-    <svg class={`icon ${of}`} viewBox="0 0 16 16" aria-hidden="true">
+    <svg class={`icon i-${of}`} viewBox="0 0 16 16" aria-hidden="true">
       <path d={paths[of]} />
     </svg>
   );

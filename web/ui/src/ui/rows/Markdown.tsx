@@ -2,6 +2,7 @@
 
 import { Component, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { t } from "../../i18n";
 import { Blocks, warmUp, type Block, type Token, type Tokens } from "./blocks";
 import { Code } from "./Code";
 import { Cut } from "./Cut";
@@ -137,7 +138,7 @@ function inlineElement(token: Token): ComponentChildren {
     case "link":
       return link(token as Tokens.Link);
     case "image": // nothing is loaded from anywhere
-      return link({ ...(token as Tokens.Image), type: "link", tokens: [{ type: "text", raw: token.text, text: token.text ? `🖼 ${token.text}` : "🖼" }] });
+      return <>[{t("rows.picture")}] {link({ ...(token as Tokens.Image), type: "link", tokens: [{ type: "text", raw: token.text, text: token.text }] })}</>;
     case "html":
       return /^<br\s*\/?>$/i.test(token.raw) ? <br /> : inert(token.raw);
     default:

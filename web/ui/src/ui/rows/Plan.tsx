@@ -3,7 +3,7 @@ import type { Plan } from "../../wire/types";
 import { Icon } from "./Icon";
 import { inert } from "./inert";
 
-const pictures = { pending: "stopped", inProgress: "busy", completed: "done" } as const;
+const pictures = { pending: "stopped", inProgress: "fold", completed: "done" } as const;
 
 export function Todos({ items }: { items: Plan["items"] }) {
   return (

@@ -126,13 +126,13 @@ const pictures: Record<BackgroundWork["status"], Picture> = { running: "busy", r
 function Work({ work, view }: { work: BackgroundWork; view: View }) {
   const [sent, note] = useState<Command | null>(null);
   const cancel = () => note(send(view.conversation.id, "cancelBackgroundWork", { workId: work.workId }));
+  const title = inert(work.title.slice(0, 200));
   const mayCancel = work.cancellable !== false && work.status === "running" && steers();
   return (
     <section class="work">
       <Icon of={pictures[work.status]} />
-      <span class="name" dir="auto">{inert(work.title.slice(0, 200))}</span>
+      {work.anchorRowId === null ? <span class="name" dir="auto">{title}</span> : <button type="button" class="name text-button" dir="auto" title={t("rows.show")} onClick={() => view.jump(work.anchorRowId!)}>{title}</button>}
       <span class="note">{t(`rows.work.${work.status}`)} <Lasting from={work.startedAt} to={work.endedAt} /></span>
-      {work.anchorRowId !== null && <button type="button" class="plain" onClick={() => view.jump(work.anchorRowId!)}>{t("rows.show")}</button>}
       {work.childSessionId && <a class="button" href={sessionLink(work.childSessionId)}>{t("rows.openChild")}</a>}
       {mayCancel && <button type="button" class="plain" onClick={cancel} disabled={!live.value || sent?.fate.value.kind === "sending"}>{t("rows.cancelWork")}</button>}
       {sent && <Fate command={sent} />}

@@ -52,7 +52,7 @@ function Note({ row, shape }: { row: ToolCallRow; shape: Shape }) {
       {row.status === "pendingApproval" && t("rows.status.pendingApproval")}
       {row.status === "cancelled" && t("rows.status.cancelled")}
       {row.backgrounded && t("rows.background")}
-      {code !== undefined && code !== 0 && t("rows.exit", { code })}
+      {code !== undefined && code !== 0 && <span class="bad">{t("rows.exit", { code })}</span>}
       {row.status === "running" && (row.progress?.bytes ?? 0) > 0 && size(row.progress!.bytes)}
       {row.startedAt !== undefined && (row.status === "running" || (row.endedAt ?? 0) - row.startedAt > 1000) && <Lasting from={row.startedAt} to={row.endedAt} />}
     </span>
