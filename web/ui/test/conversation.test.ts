@@ -213,3 +213,48 @@ describe("older rows", () => {
     expect(c.rowIds.value).toEqual([40]);
   });
 });
+
+describe("results only", () => {
+  const listed = async (more: object = {}) => {
+    const topic = "sessions-index//a";
+    Socket.last.says({ method: "v4/conversation/frame", params: { wireVersion: 3, kind: "complete", deliveryKind: "online", logicalFrameId: "i", logicalFrameOrdinal: 1, topic, subscriptionId: "sub",
+      frame: { topic, subscriptionId: "sub", fromSeq: 0, toSeq: 1, sentAt: 0, payload: { kind: "snapshot", snapshot: { logEpoch: "e", sessions: [{ sessionId: "s1", workspaceId: "/a", phase: "running", ...more }] } } } } });
+    await vi.advanceTimersByTimeAsync(1_100);
+  };
+
+  async function running() {
+    const { bandwidth } = await import("../src/state/settings");
+    (await import("../src/state/bandwidth")).watchBandwidth();
+    bandwidth.value = "results";
+    const c = m.follow("s1");
+    const socket = await connected();
+    socket.answers["session/list"] = () => ({ sessions: [{ sessionId: "s1", workspace: { workspacePath: "/a", workspaceKey: "/a" } }] });
+    socket.says({ id: socket.calls("session/list")[0].id, result: { sessions: [] } });
+    await settle();
+    socket.says({ method: "state.updated", params: {} });
+    await vi.advanceTimersByTimeAsync(500);
+    await tell({ ...window([row(1, { text: "a" })], 3), snapshot: { ...window([row(1, { text: "a" })], 3).snapshot, pendingInteractions: [] } }, 3);
+    await listed();
+    await vi.advanceTimersByTimeAsync(1_100);
+    return { c, socket };
+  }
+  const subscribed = (socket: Socket) => socket.calls("v4/conversation/subscribe").filter((x) => x.params.topic === "conversation/s1");
+
+  test("a running turn is let go of, looked at now and then from its cursor, and never looks stale for that", async () => {
+    const { c, socket } = await running();
+    expect(socket.calls("v4/conversation/unsubscribe").length).toBe(1);
+    expect(c.state.value).toBe("live");
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(subscribed(socket).at(-1).params.base).toEqual({ logEpoch: "e", seq: 3 });
+    socket.ends(1006);
+    await settle();
+    expect(c.state.value).toBe("stale");
+  });
+
+  test("its end, or a question, brings it back at once", async () => {
+    const { socket } = await running();
+    const before = subscribed(socket).length;
+    await listed({ pendingInteraction: { interactionId: "p", kind: "permission" } });
+    expect(subscribed(socket).length).toBe(before + 1);
+  });
+});

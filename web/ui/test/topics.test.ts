@@ -112,6 +112,7 @@ describe("resuming", () => {
     expect(link.status.value.kind).toBe("live");
     await frames(socket, { ...deltas(4, 9, "missed"), subscriptionId: "sub2", deliveryKind: "initial" });
     expect(one.told.filter((x) => x.includes(":"))).toEqual(["3-4: a", "4-9: missed"]);
+    expect((await import("../src/wire/topics")).caughtUp.value).toMatchObject({ updates: 5, reloaded: false });
   });
 
   test("one that is opened while all is well makes nothing stale", async () => {

@@ -1,6 +1,10 @@
-// How much of the stream this page asks for, in words that people understand, and which it chooses by itself.
+// How much of the stream this page asks for, in words that people understand, and which it chooses by itself:
+//
+//	live     every update, merged no more than this device's token demands
+//	second   merged by the hub, and shown once a second
+//	results  a running turn is looked at now and then; its end, and questions, are told at once (conversation.ts)
 
-import { computed, effect, signal } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import { link, wanted } from "../wire/link";
 import type { Profile } from "../wire/types";
 import { bandwidth } from "./settings";
@@ -10,58 +14,52 @@ export type Pace = "live" | "second" | "results";
 const SLOW = 600; // ms there and back; every update of its own would then come late and in heaps
 const FAST = 350; // ms; lower than SLOW, or a way in between would change all the time
 const LAGS = 2 * 60_000; // ms; how long a client that was too slow is left with less
+const SECOND = 1_000; // ms
 
-const lagged = signal(0); // Date.now() when the hub last said that this client is too slow
 const slow = signal(false);
+const lagged = signal(false); // the hub said that this client does not keep up
+const thin = signal(false); // the token does not allow every update of its own
 
-function allowsContinuous(): boolean {
-  const profiles = link.hello.value?.principal.profiles;
-  return !profiles || profiles.includes("desktop-continuous");
-}
-
-const refused = signal(false); // the hub has refused the continuous profile: this token does not allow it
-
-// pace is what the page gets now; choice says whether the page chose it.
-export const pace = computed<{ pace: Pace; chosen: "person" | "page" | "token" }>(() => {
+// pace is what the page gets now, and who chose it.
+export const pace = computed<{ pace: Pace; chosen: "person" | "page"; thin: boolean }>(() => {
   const want = bandwidth.value;
-  if (want === "results" || want === "second") return { pace: want, chosen: "person" };
-  if (refused.value || !allowsContinuous()) return { pace: "second", chosen: "token" };
-  if (want === "live") return { pace: "live", chosen: "person" };
-  return { pace: slow.value ? "second" : "live", chosen: "page" };
+  if (want !== "auto") return { pace: want, chosen: "person", thin: thin.value };
+  return { pace: slow.value || lagged.value ? "second" : "live", chosen: "page", thin: thin.value };
 });
 
-const profileOf = (p: Pace): Profile => (p === "live" ? "desktop-continuous" : "web-remote-replayable");
+const profile = computed<Profile>(() => (pace.value.pace === "live" && !thin.value ? "desktop-continuous" : "web-remote-replayable"));
+const current = signal<Profile | null>(null);
 
 export function watchBandwidth(): void {
-  effect(() => {
-    const ms = link.rtt.value;
-    if (ms === null) return;
-    const now = Date.now();
-    if (ms > SLOW || now - lagged.value < LAGS) slow.value = true;
-    else if (ms < FAST) slow.value = false;
+  let until: ReturnType<typeof setTimeout> | undefined;
+  link.on("hub/hello", (hello) => {
+    current.value = hello.clientMode;
+    thin.value = false;
   });
   link.on("hub/lagged", ({ action }) => {
     if (action === "restored") return;
-    lagged.value = Date.now();
-    slow.value = true;
+    lagged.value = true;
+    clearTimeout(until);
+    until = setTimeout(() => (lagged.value = false), LAGS);
   });
   effect(() => {
-    const profile = profileOf(pace.value.pace);
-    const hello = link.hello.value;
-    if (!hello) return;
-    if (current.peek() === profile) return;
-    link.call<{ clientMode: Profile }>("hub/setProfile", { profile }).then(
-      ({ clientMode }) => (current.value = clientMode),
-      (error) => {
-        if (typeof error.code === "number" && profile === "desktop-continuous") refused.value = true;
-      },
-    );
+    const ms = link.rtt.value;
+    if (ms !== null && ms > SLOW) slow.value = true;
+    else if (ms !== null && ms < FAST) slow.value = false;
   });
-  wanted.profile = null;
+  effect(() => {
+    wanted.every = pace.value.pace === "live" ? 0 : SECOND;
+  });
+  effect(() => {
+    if (!link.hello.value || current.value === null || current.value === profile.value) return;
+    untracked(() => void ask(profile.value));
+  });
 }
 
-const current = signal<Profile | null>(null);
-link.on("hub/hello", (hello) => {
-  current.value = hello.clientMode;
-  refused.value = false;
-});
+async function ask(profile: Profile): Promise<void> {
+  try {
+    current.value = (await link.call<{ clientMode: Profile }>("hub/setProfile", { profile })).clientMode;
+  } catch (error) {
+    if (typeof (error as { code: unknown }).code === "number") thin.value = profile === "desktop-continuous";
+  }
+}

@@ -1,9 +1,11 @@
 // What is known of one session: its head, and its rows, each with a signal of its own.
 
-import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { link } from "../wire/link";
+import { batch, computed, effect, signal, untracked, type ReadonlySignal, type Signal } from "@preact/signals";
+import { link, live } from "../wire/link";
 import { followTopic, type Topic, type TopicStore } from "../wire/topics";
 import type { Base, Delta, Frame, Head, Row, Snapshot } from "../wire/types";
+import { pace } from "./bandwidth";
+import { session } from "./sessions";
 
 export interface Conversation {
   id: string;
@@ -19,6 +21,8 @@ export interface Conversation {
 }
 
 const MOST_OLDER = 200; // rows of one answer, as the protocol allows
+const GLANCE = 15_000; // ms; between two looks at a turn of which only the result is wanted
+const LOOK = 1_000; // ms; how long such a look takes: what was missed comes in one frame
 const KEEP = 5 * 60_000; // ms; as long as the hub keeps a topic that nobody follows
 const KEEP_MOST = 4; // conversations that nobody looks at; going back to one costs a frame then
 
@@ -73,19 +77,57 @@ class Store implements Conversation, TopicStore {
   private topic: Topic | null = null;
   private base: Base | null = null;
   private loading: Promise<void> | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private stop: () => void = () => {};
+  private readonly looked = signal(0);
 
   constructor(readonly id: string) {}
 
   enter(): void {
     if (this.state.value !== "loading") this.state.value = "stale";
-    this.topic = followTopic(`conversation/${this.id}`, this, this.base);
+    this.attend();
+    this.stop = this.watch();
   }
 
   leave(): void {
-    this.base = this.topic?.base ?? null;
+    this.stop();
+    this.rest();
+    clearTimeout(this.timer);
+    if (this.state.value === "live") this.state.value = "stale";
+  }
+
+  private attend(): void {
+    clearTimeout(this.timer);
+    this.topic ??= followTopic(`conversation/${this.id}`, this, this.base);
+  }
+
+  private rest(): void {
+    this.base = this.topic?.base ?? this.base;
     this.topic?.leave();
     this.topic = null;
-    if (this.state.value === "live") this.state.value = "stale";
+  }
+
+  // watch lets go of a running turn while only results are wanted, and looks again now and then, and when the list of
+  // sessions tells of its end or of a question.
+  private watch(): () => void {
+    return effect(() => {
+      const summary = session(this.id);
+      const head = this.head.value;
+      const quiet = pace.value.pace === "results" && live.value && head?.control.phase === "running" && !head.pendingInteractions.length
+        && summary?.phase === "running" && !summary.pendingInteraction;
+      this.looked.value;
+      untracked(() => {
+        if (!live.value && this.state.value === "live") this.state.value = "stale"; // also of one that rests
+        if (!quiet) this.attend();
+        else if (this.topic && this.state.value === "live") {
+          clearTimeout(this.timer);
+          this.timer = setTimeout(() => {
+            this.rest();
+            this.timer = setTimeout(() => this.attend(), GLANCE);
+          }, LOOK);
+        }
+      });
+    });
   }
 
   seq(): number {
@@ -99,7 +141,10 @@ class Store implements Conversation, TopicStore {
   // ---- what the topic tells
 
   current(is: boolean): void {
-    if (is) this.state.value = "live";
+    if (is) {
+      this.state.value = "live";
+      this.looked.value++;
+    }
     else if (this.state.value === "live") this.state.value = "stale";
   }
 

@@ -4,7 +4,7 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { renew, signedIn, ticketFor } from "./credential";
 import { delay, EXPIRED, finalReason, type EndReason } from "./retry";
-import type { Hello, Profile } from "./types";
+import type { Hello } from "./types";
 
 export interface LinkStatus {
   kind: "connecting" | "live" | "catchingUp" | "cut" | "ended";
@@ -59,8 +59,8 @@ const RENEW_PART = 0.7; // of a token's life, then it is renewed: two more tries
 const RENEW_RETRY = 20_000; // ms
 const LONGEST_TIMER = 2 ** 31 - 1; // ms; setTimeout knows no more
 
-// profile is what this browser asks for at the next connection; state/bandwidth.ts decides.
-export const wanted: { profile: Profile | null } = { profile: null };
+// wanted is how often frames are applied, in ms; 0 is with each picture. state/bandwidth.ts decides.
+export const wanted = { every: 0 };
 
 export function createLink(): Link & { dispose(): void } {
   const status = signal<LinkStatus>({ kind: "connecting", since: Date.now() });
@@ -89,7 +89,7 @@ export function createLink(): Link & { dispose(): void } {
     const url = new URL("ws", location.href);
     url.protocol = url.protocol.replace("http", "ws");
     url.hash = "";
-    url.search = wanted.profile ? `?profile=${wanted.profile}` : "";
+    url.search = "";
     const mine = (socket = new WebSocket(url, "zcode-hub.v1"));
     const asked = performance.now();
     let opened = false;
@@ -173,16 +173,20 @@ export function createLink(): Link & { dispose(): void } {
 
   // Frames are applied once for each picture that the screen shows: more often is work that nobody sees.
   let frames: unknown[] = [], picture = 0;
+  let slow: ReturnType<typeof setTimeout> | undefined;
 
   function later(frame: unknown): void {
     frames.push(frame);
     if (document.hidden) return deliver(); // a hidden page is not drawn
-    picture ||= requestAnimationFrame(deliver);
+    if (wanted.every) slow ??= setTimeout(deliver, wanted.every);
+    else picture ||= requestAnimationFrame(deliver);
   }
 
   function deliver(): void {
     if (picture) cancelAnimationFrame(picture);
+    clearTimeout(slow);
     picture = 0;
+    slow = undefined;
     if (!frames.length) return;
     const due = frames;
     frames = [];

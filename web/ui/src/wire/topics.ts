@@ -81,6 +81,7 @@ class Followed implements Topic {
       const before = this.base;
       this.base = { logEpoch: snapshot.logEpoch, seq: frame.toSeq };
       this.store.snapshot(snapshot, before);
+      if (before && physical.deliveryKind === "initial") tellCaughtUp(0, true);
     } else {
       if (!this.base) return; // its snapshot is on the way
       if (frame.fromSeq !== this.base.seq) {
@@ -89,6 +90,7 @@ class Followed implements Topic {
       }
       this.base.seq = frame.toSeq;
       this.store.deltas(frame.payload.deltas, frame);
+      if (physical.deliveryKind === "initial") tellCaughtUp(frame.toSeq - frame.fromSeq, false);
     }
     if (recovery || frame.payload.kind === "snapshot") this.resyncing = false;
     this.caughtUp();
@@ -124,6 +126,9 @@ class Followed implements Topic {
   }
 }
 
+// caughtUp tells how the last coming back went: how many updates were missed, and whether anything had to come anew.
+export const caughtUp = signal<{ at: number; updates: number; reloaded: boolean } | null>(null);
+
 const topics = new Map<string, Followed>();
 const waiting = new Set<Followed>();
 
@@ -156,8 +161,14 @@ function tellBehind(): void {
 // catching: since the greeting not all topics have been up to date. One that is opened later makes nothing else stale.
 const catching = signal(false);
 
+function tellCaughtUp(updates: number, reloaded: boolean): void {
+  const now = caughtUp.peek();
+  if (now) caughtUp.value = { at: Date.now(), updates: now.updates + updates, reloaded: now.reloaded || reloaded };
+}
+
 link.on("hub/hello", () => {
   catching.value = topics.size > 0;
+  if (topics.size) caughtUp.value = { at: Date.now(), updates: 0, reloaded: false };
   waiting.clear();
   for (const topic of topics.values()) topic.subscribe();
 });

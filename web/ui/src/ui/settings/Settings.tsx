@@ -23,7 +23,7 @@ export function Settings() {
           <Choice name="size" title="settings.size" values={SIZES} chosen={textSize} />
           <Choice name="language" title="settings.language" values={LANGUAGES} chosen={chosenLanguage} />
           <Choice name="bandwidth" title="settings.bandwidth" values={BANDWIDTHS} chosen={bandwidth}>
-            <p class="hint">{t("settings.bandwidth.now", { pace: t(`pace.${pace.value.pace}`), why: t(`pace.why.${pace.value.chosen}`) })}</p>
+            <p class="hint">{t("settings.bandwidth.now", { pace: t(`pace.${pace.value.pace}`), why: t(`pace.why.${pace.value.chosen}`) })}{pace.value.thin && ` ${t("pace.thin")}`}</p>
           </Choice>
           <Notifications />
           {may("admin") && <Devices />}

@@ -2,17 +2,19 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { t } from "../../i18n";
 import { pace } from "../../state/bandwidth";
+import { caughtUp } from "../../wire/topics";
 import { link, type LinkStatus } from "../../wire/link";
 import { span } from "./time";
 
 // The thin strip that says how the connection is. A screen reader hears what changed, not the seconds.
 export function Strip() {
   const status = link.status.value;
+  const back = useBack();
   const cut = status.kind === "cut" || (status.kind === "ended" && status.reason !== "signedOut");
   return (
     <div class={`strip strip-${status.kind}`}>
       <span class="dot" aria-hidden="true" />
-      <span role="status">{said(status)}</span>
+      <span role="status">{said(status, back)}</span>
       {status.kind === "cut" && <Counting status={status} />}
       {status.kind === "live" && <Pace />}
       {cut && (
@@ -24,10 +26,24 @@ export function Strip() {
   );
 }
 
-function said(status: LinkStatus): string {
+const TOLD = 6_000; // ms; how long the strip says how the coming back went
+
+// useBack gives what there is to say of a coming back a moment ago.
+function useBack() {
+  const now = caughtUp.value;
+  const over = useSignal(0);
+  useEffect(() => {
+    if (!now) return;
+    const timer = setTimeout(() => (over.value = now.at), TOLD);
+    return () => clearTimeout(timer);
+  }, [now]);
+  return now && now.at > over.value ? now : null;
+}
+
+function said(status: LinkStatus, back: { updates: number; reloaded: boolean } | null): string {
   switch (status.kind) {
     case "connecting": return t("link.connecting");
-    case "live": return t("link.live");
+    case "live": return back ? (back.reloaded ? t("link.reloaded") : t("link.caughtUp", { n: back.updates })) : t("link.live");
     case "catchingUp": return t("link.catchingUp", { n: status.behind ?? 1 });
     case "cut": return t("link.cut");
     case "ended": return status.reason === "broken" || status.reason === "policy" || status.reason === "tooBig" ? t(`link.ended.${status.reason}`) : t("link.ended");
