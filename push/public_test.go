@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"testing"
+
+	"zcodehub/internal/hubtest"
 )
 
 // No address of this machine, its networks or any network but the internet is
@@ -43,12 +45,12 @@ func FuzzMappedAddressesAreJudgedAlike(f *testing.F) {
 // The service that is used outside of tests refuses what leads to this machine,
 // and does not try again.
 func TestPushIsNotSentToThisMachine(t *testing.T) {
-	st, b := newStation(t), newBrowser(t)
+	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), nil)
-	r.subscribe(t, "phone", b.subscription(st.URL+"/1"))
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
 	r.Send("phone", "a", text("hello"))
 	r.wantCount(t, "failed", 1)
-	if len(st.got) > 0 {
+	if len(st.Got) > 0 {
 		t.Error("the push service on this machine was sent a message")
 	}
 }

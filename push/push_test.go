@@ -2,22 +2,12 @@ package push
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/ecdh"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/hkdf"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"log/slog"
-	"math/big"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"zcodehub/auth"
+	"zcodehub/internal/hubtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,133 +26,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds every wait for what must come.
 const patience = 30 * time.Second
 
-// browser is one that subscribed: it can read what is sent to it.
-type browser struct {
-	key    *ecdh.PrivateKey
-	secret []byte
-}
-
-func newBrowser(t testing.TB) *browser {
-	t.Helper()
-	key, err := ecdh.P256().GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &browser{key: key, secret: make([]byte, authBytes)}
-	_, _ = rand.Read(b.secret) // never fails
-	return b
-}
-
-func (b *browser) subscription(endpoint string) Subscription {
-	return Subscription{Endpoint: endpoint, Keys: Keys{
-		P256dh: base64.RawURLEncoding.EncodeToString(b.key.PublicKey().Bytes()), Auth: base64.RawURLEncoding.EncodeToString(b.secret)}}
-}
-
-// open decrypts a message as a browser does (RFC 8188 and 8291).
-func (b *browser) open(body []byte) (string, error) {
-	if len(body) < 86 || int(body[20]) != pointBytes {
-		return "", fmt.Errorf("%d bytes are no message", len(body))
-	}
-	salt, size, sender := body[:16], binary.BigEndian.Uint32(body[16:20]), body[21:86]
-	if len(body) > int(size) {
-		return "", fmt.Errorf("more than one record")
-	}
-	from, err := ecdh.P256().NewPublicKey(sender)
-	if err != nil {
-		return "", err
-	}
-	shared, err := b.key.ECDH(from)
-	if err != nil {
-		return "", err
-	}
-	derive := func(secret, salt []byte, info string, n int) []byte {
-		key, derivation := hkdf.Key(sha256.New, secret, salt, info, n)
-		if derivation != nil {
-			err = derivation
-		}
-		return key
-	}
-	material := derive(shared, b.secret, "WebPush: info\x00"+string(b.key.PublicKey().Bytes())+string(sender), 32)
-	block, cipherErr := aes.NewCipher(derive(material, salt, "Content-Encoding: aes128gcm\x00", 16))
-	if err != nil || cipherErr != nil {
-		return "", fmt.Errorf("%v, %v", err, cipherErr)
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		return "", err
-	}
-	plain, err := gcm.Open(nil, derive(material, salt, "Content-Encoding: nonce\x00", 12), body[86:], nil)
-	if err != nil {
-		return "", err
-	}
-	text := strings.TrimRight(string(plain), "\x00")
-	if !strings.HasSuffix(text, "\x02") {
-		return "", fmt.Errorf("the last record does not say so")
-	}
-	return strings.TrimSuffix(text, "\x02"), nil
-}
-
-// message is what the push service was sent.
-type message struct {
-	path   string
-	header http.Header
-	body   []byte
-}
-
-// station is a push service on this machine.
-type station struct {
-	*httptest.Server
-	mu      sync.Mutex
-	answers []int // of the next requests; then 201
-	retry   string
-	got     chan message
-	gate    chan struct{} // when set, requests wait for it
-}
-
-func newStation(t *testing.T) *station {
-	t.Helper()
-	st := &station{got: make(chan message, 100)}
-	st.Server = httptest.NewTLSServer(st)
-	t.Cleanup(st.Close)
-	return st
-}
-
-func (st *station) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	st.mu.Lock()
-	status, gate := http.StatusCreated, st.gate
-	if len(st.answers) > 0 {
-		status, st.answers = st.answers[0], st.answers[1:]
-	}
-	if st.retry != "" {
-		w.Header().Set("Retry-After", st.retry)
-	}
-	st.mu.Unlock()
-	st.got <- message{r.URL.Path, r.Header, body}
-	if gate != nil {
-		<-gate
-	}
-	if status >= 300 && status < 400 {
-		w.Header().Set("Location", "/elsewhere")
-	}
-	w.WriteHeader(status)
-}
-
-func (st *station) answer(statuses ...int) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.answers = statuses
-}
-
-func (st *station) want(t *testing.T) message {
-	t.Helper()
-	select {
-	case m := <-st.got:
-		return m
-	case <-time.After(patience):
-		t.Fatal("the push service was sent nothing")
-		return message{}
-	}
+func subscriptionOf(b *hubtest.Browser, endpoint string) Subscription {
+	point, secret := b.Keys()
+	return Subscription{Endpoint: endpoint, Keys: Keys{P256dh: point, Auth: secret}}
 }
 
 // devices are those of a test: each live, until it is taken out.
@@ -272,29 +139,29 @@ func (r *rig) counted(t *testing.T, outcome string) float64 {
 // alone, is signed by the hub's key for this push service, and says nothing
 // beside it.
 func TestMessageIsForTheBrowserAlone(t *testing.T) {
-	st, b := newStation(t), newBrowser(t)
+	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), st.Client().Transport)
-	sub := b.subscription(st.URL + "/push/1")
+	sub := subscriptionOf(b, st.URL+"/push/1")
 	sub.Language = "zh-CN"
 	r.subscribe(t, "phone", sub)
 	r.Send("tablet", "ask-1", text("not for the phone"))
 	r.Send("phone", "ask-1", func(language string) []byte { return []byte(language + ": rm -rf build?") })
-	m := st.want(t)
-	got, err := b.open(m.body)
+	m := st.Want(t)
+	got, err := b.Open(m.Body)
 	if err != nil || got != "zh-CN: rm -rf build?" {
 		t.Errorf("the browser reads %q: %v", got, err)
 	}
-	if _, err := newBrowser(t).open(m.body); err == nil {
+	if _, err := hubtest.NewBrowser(t).Open(m.Body); err == nil {
 		t.Error("another browser can read it")
 	}
-	if m.path != "/push/1" || m.header.Get("Content-Encoding") != "aes128gcm" || m.header.Get("Urgency") != "high" || m.header.Get("Ttl") != "43200" {
-		t.Errorf("it came to %s with %v", m.path, m.header)
+	if m.Path != "/push/1" || m.Header.Get("Content-Encoding") != "aes128gcm" || m.Header.Get("Urgency") != "high" || m.Header.Get("Ttl") != "43200" {
+		t.Errorf("it came to %s with %v", m.Path, m.Header)
 	}
-	if topic := m.header.Get("Topic"); len(topic) != 32 || strings.Contains(topic, "ask") {
+	if topic := m.Header.Get("Topic"); len(topic) != 32 || strings.Contains(topic, "ask") {
 		t.Errorf("the topic is %q", topic)
 	}
 	var signed, key string
-	for part := range strings.SplitSeq(strings.TrimPrefix(m.header.Get("Authorization"), "vapid "), ",") {
+	for part := range strings.SplitSeq(strings.TrimPrefix(m.Header.Get("Authorization"), "vapid "), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		switch name {
 		case "t":
@@ -312,7 +179,7 @@ func TestMessageIsForTheBrowserAlone(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return &ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(point[1:33]), Y: new(big.Int).SetBytes(point[33:])}, nil
+		return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
 	}, jwt.WithValidMethods([]string{"ES256"}), jwt.WithAudience(st.URL), jwt.WithExpirationRequired())
 	if err != nil || claims["sub"] != "https://hub.example.org" {
 		t.Errorf("the signature: %v, claims %v", err, claims)
@@ -325,10 +192,10 @@ func TestMessageIsForTheBrowserAlone(t *testing.T) {
 
 // Key and subscriptions outlive the hub, those of devices that are over do not.
 func TestSubscriptionsAreKeptAndEndWithTheirDevice(t *testing.T) {
-	dir, st, b := t.TempDir(), newStation(t), newBrowser(t)
+	dir, st, b := t.TempDir(), hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, dir, st.Client().Transport)
-	r.subscribe(t, "phone", b.subscription(st.URL+"/phone"))
-	r.subscribe(t, "tablet", b.subscription(st.URL+"/tablet"))
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/phone"))
+	r.subscribe(t, "tablet", subscriptionOf(b, st.URL+"/tablet"))
 	key := r.PublicKey()
 	holders := r.Holders(time.Now())
 	if len(holders) != 2 || holders[0].Name != "my phone" || holders[0].Sessions[0] != "s1" || holders[1].Rights != auth.RoleApprover.Rights() {
@@ -370,16 +237,16 @@ func TestSubscriptionsAreKeptAndEndWithTheirDevice(t *testing.T) {
 // An endpoint belongs to one device, the one that named it last; a device has a
 // bounded number of them.
 func TestEndpointBelongsToOneDevice(t *testing.T) {
-	st, b := newStation(t), newBrowser(t)
+	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), st.Client().Transport)
-	r.subscribe(t, "phone", b.subscription(st.URL+"/1"))
-	r.subscribe(t, "tablet", b.subscription(st.URL+"/1"))
-	r.subscribe(t, "tablet", b.subscription(st.URL+"/1"))
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
+	r.subscribe(t, "tablet", subscriptionOf(b, st.URL+"/1"))
+	r.subscribe(t, "tablet", subscriptionOf(b, st.URL+"/1"))
 	if holders := r.Holders(time.Now()); len(holders) != 1 || holders[0].Device != "tablet" || r.count != 1 {
 		t.Errorf("the holders are %+v", holders)
 	}
 	for i := range 3 * maxOfDevice {
-		r.subscribe(t, "phone", b.subscription(fmt.Sprint(st.URL, "/many/", i)))
+		r.subscribe(t, "phone", subscriptionOf(b, fmt.Sprint(st.URL, "/many/", i)))
 	}
 	if n := len(r.byDevice["phone"]); n != maxOfDevice || r.count != maxOfDevice+1 {
 		t.Errorf("the phone is %d browsers, in all there are %d", n, r.count)
@@ -389,39 +256,39 @@ func TestEndpointBelongsToOneDevice(t *testing.T) {
 // What a push service cannot take now is tried again, later each time; what it
 // does not want any more is not.
 func TestPushIsTriedAgainWithPatience(t *testing.T) {
-	st, b := newStation(t), newBrowser(t)
+	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), st.Client().Transport)
-	r.subscribe(t, "phone", b.subscription(st.URL+"/1"))
-	st.answer(503, 201)
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
+	st.Answer(503, 201)
 	begun := time.Now()
 	r.Send("phone", "a", text("hello"))
-	st.want(t)
-	second := st.want(t)
-	if got, err := b.open(second.body); got != "hello" || err != nil {
+	st.Want(t)
+	second := st.Want(t)
+	if got, err := b.Open(second.Body); got != "hello" || err != nil {
 		t.Errorf("tried again, the browser reads %q: %v", got, err)
 	}
 	if waited := time.Since(begun); waited < firstPause/2 {
 		t.Errorf("it was tried again after %v", waited)
 	}
 	r.wantCount(t, "sent", 1)
-	st.answer(403)
+	st.Answer(403)
 	r.Send("phone", "a", text("hello"))
 	r.wantCount(t, "failed", 1)
-	st.answer(307)
+	st.Answer(307)
 	r.Send("phone", "a", text("hello"))
 	r.wantCount(t, "failed", 2)
 	for _, status := range []int{404, 410} {
-		r.subscribe(t, "phone", b.subscription(st.URL+"/1"))
-		st.answer(status)
+		r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
+		st.Answer(status)
 		r.Send("phone", "a", text("hello"))
 		for len(r.Holders(time.Now())) > 0 {
 			time.Sleep(time.Millisecond) // the test's own deadline bounds this
 		}
 	}
 	r.wantCount(t, "gone", 2)
-	for len(st.got) > 0 {
-		if m := <-st.got; m.path != "/1" {
-			t.Errorf("a redirect was followed to %s", m.path)
+	for len(st.Got) > 0 {
+		if m := <-st.Got; m.Path != "/1" {
+			t.Errorf("a redirect was followed to %s", m.Path)
 		}
 	}
 }
@@ -443,13 +310,13 @@ func TestPausesGrowAndAreBounded(t *testing.T) {
 // What was withdrawn is neither sent nor tried again, and messages to one
 // browser arrive in the order in which they were given.
 func TestWithdrawnMessagesAreNotSent(t *testing.T) {
-	st, b := newStation(t), newBrowser(t)
+	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), st.Client().Transport)
-	r.subscribe(t, "phone", b.subscription(st.URL+"/1"))
-	st.gate = make(chan struct{})
-	st.answer(503)
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
+	release := st.Hold()
+	st.Answer(503)
 	r.Send("phone", "first", text("1"))
-	st.want(t)
+	st.Want(t)
 	r.Send("phone", "second", text("2"))
 	r.Send("phone", "third", text("3"))
 	if !r.Withdraw("phone", "second") {
@@ -458,8 +325,8 @@ func TestWithdrawnMessagesAreNotSent(t *testing.T) {
 	if r.Withdraw("phone", "first") || r.Withdraw("phone", "never") {
 		t.Error("a message under way is said not to have arrived")
 	}
-	close(st.gate)
-	if got, err := b.open(st.want(t).body); got != "3" {
+	release()
+	if got, err := b.Open(st.Want(t).Body); got != "3" {
 		t.Errorf("the next message is %q: %v", got, err)
 	}
 	r.wantCount(t, "withdrawn", 2)
@@ -470,12 +337,12 @@ func TestWithdrawnMessagesAreNotSent(t *testing.T) {
 }
 
 func TestPushQueueIsBounded(t *testing.T) {
-	st, b := newStation(t), newBrowser(t)
+	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), st.Client().Transport)
-	r.subscribe(t, "phone", b.subscription(st.URL+"/1"))
-	st.gate = make(chan struct{})
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
+	release := st.Hold()
 	r.Send("phone", "a", text("x"))
-	st.want(t)
+	st.Want(t)
 	big := strings.Repeat("x", MaxPayload)
 	for range 2 * maxQueued {
 		r.Send("phone", "a", text(big))
@@ -492,32 +359,41 @@ func TestPushQueueIsBounded(t *testing.T) {
 	if err := r.Forget("phone"); err != nil || len(r.queue) != 0 || r.bytes != 0 {
 		t.Errorf("after the device was forgotten %d messages of %d bytes wait: %v", len(r.queue), r.bytes, err)
 	}
-	close(st.gate)
+	release()
 }
 
 // The largest message fits one record.
 func TestLargestPayloadIsSent(t *testing.T) {
-	st, b := newStation(t), newBrowser(t)
+	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), st.Client().Transport)
-	r.subscribe(t, "phone", b.subscription(st.URL+"/1"))
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
 	big := strings.Repeat("x", MaxPayload)
 	r.Send("phone", "a", text(big))
-	m := st.want(t)
-	if got, err := b.open(m.body); got != big || err != nil || len(m.body) != 4096 {
-		t.Errorf("%d bytes came in a body of %d: %v", len(got), len(m.body), err)
+	m := st.Want(t)
+	if got, err := b.Open(m.Body); got != big || err != nil || len(m.Body) != 4096 {
+		t.Errorf("%d bytes came in a body of %d: %v", len(got), len(m.Body), err)
 	}
 }
 
+func decoded(t *testing.T, key string) []byte {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
 func TestSubscriptionsAreChecked(t *testing.T) {
-	b := newBrowser(t)
-	good := b.subscription("https://push.example.org/1")
+	b := hubtest.NewBrowser(t)
+	good := subscriptionOf(b, "https://push.example.org/1")
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
-	point := b.key.PublicKey().Bytes()
+	point := decoded(t, good.Keys.P256dh)
 	padded := good
 	padded.Keys.P256dh = base64.StdEncoding.EncodeToString(point)
-	padded.Keys.Auth = base64.URLEncoding.EncodeToString(b.secret)
+	padded.Keys.Auth = base64.URLEncoding.EncodeToString(decoded(t, good.Keys.Auth))
 	if err := padded.check(); err != nil {
 		t.Error(err)
 	}
@@ -547,8 +423,8 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 }
 
 func FuzzSubscriptionCheck(f *testing.F) {
-	b := newBrowser(f)
-	good := b.subscription("https://push.example.org/1")
+	b := hubtest.NewBrowser(f)
+	good := subscriptionOf(b, "https://push.example.org/1")
 	f.Add(good.Endpoint, good.Keys.P256dh, good.Keys.Auth, "en")
 	f.Fuzz(func(t *testing.T, endpoint, point, secret, language string) {
 		s := Subscription{endpoint, Keys{point, secret}, language}

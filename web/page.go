@@ -80,11 +80,15 @@ func (s *Server) mountPage(r chi.Router) error {
 	if err != nil {
 		return err
 	}
+	build, err := PageID()
+	if err != nil {
+		return err
+	}
 	for name, a := range assets {
 		if name == "index.html" {
 			name = ""
 		}
-		r.Get("/"+name, a.serve)
+		r.Get("/"+name, ofBuild(build, a.serve))
 	}
 	return nil
 }
@@ -134,14 +138,29 @@ func squeeze(content []byte) []byte {
 	return out.Bytes()
 }
 
+// ofBuild serves a file to pages of this build and to whoever names none. A page of another one, left open while the hub
+// was replaced, must not be given parts that do not fit it.
+func ofBuild(build string, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if named, names := r.URL.Query()["v"]; names && (len(named) != 1 || named[0] != build) {
+			writeError(w, http.StatusNotFound, "other_build", "this hub serves another build of the page: load it anew")
+			return
+		}
+		serve(w, r)
+	}
+}
+
 // serve serves the file. Browsers ask each time whether it is still the same, so that a page never talks to a hub of
-// another build than its own without knowing.
+// another build than its own without knowing; what is named with its build cannot change and need not be asked for.
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("Content-Security-Policy", contentPolicy(r.Host))
 	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 	h.Set("Cache-Control", "no-cache")
+	if r.URL.Query().Has("v") {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
 	e := a.plain
 	if a.squeezed.body != nil {
 		h.Set("Vary", "Accept-Encoding")

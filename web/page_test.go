@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"net/http"
@@ -150,16 +151,27 @@ func unsqueezed(t *testing.T, body []byte) []byte {
 // firstLoadLimit is what a first visit may cost over a phone network: at 1.6 Mbit/s this takes 0.6 s.
 const firstLoadLimit = 120 << 10
 
-// What index.html names is there, and is little: everything else is fetched when it is needed.
+// What index.html and the manifest name is there; what the first of them needs at once is little, and everything else is
+// fetched when it is needed.
 func TestFirstLoadIsSmallAndWhole(t *testing.T) {
+	var manifest struct {
+		Icons []struct{ Src string }
+	}
+	if err := json.Unmarshal(embedded(t, "manifest.webmanifest"), &manifest); err != nil || len(manifest.Icons) == 0 {
+		t.Errorf("the manifest names %d icons: %v", len(manifest.Icons), err)
+	}
+	for _, icon := range manifest.Icons {
+		embedded(t, icon.Src)
+	}
 	total := len(squeeze(embedded(t, "index.html")))
 	for _, tag := range regexp.MustCompile(`<(?:link|script)[^>]*>`).FindAllString(string(embedded(t, "index.html")), -1) {
 		name := regexp.MustCompile(`(?:src|href)="([^"?]+)`).FindStringSubmatch(tag)
 		if name == nil {
 			continue
 		}
+		content := embedded(t, name[1])
 		if strings.Contains(tag, "<script") || strings.Contains(tag, "stylesheet") || strings.Contains(tag, "modulepreload") {
-			total += len(squeeze(embedded(t, name[1])))
+			total += len(squeeze(content))
 		}
 	}
 	if total > firstLoadLimit {
@@ -180,6 +192,22 @@ func TestPageTellsItsBuild(t *testing.T) {
 	if _, err := pageID(fstest.MapFS{}); err == nil {
 		t.Error("a page without build.json has an id")
 	}
+}
+
+// A page that was left open while the hub was replaced gets no parts of another build; its own parts are kept for good.
+func TestPartsOfAnotherBuildAreNotServed(t *testing.T) {
+	id, err := PageID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bubble(t, func(t *testing.T, h *harness) {
+		for query, want := range map[string]int{"?v=" + id: 200, "": 200, "?v=0123456789abcdef": 404, "?v=": 404, "?v=" + id + "&v=x": 404} {
+			code, header, _ := h.request("GET", "/app.js"+query, nil)
+			if code != want || strings.Contains(header.Get("Cache-Control"), "immutable") != (want == 200 && query != "") {
+				t.Errorf("/app.js%s answered %d, to be kept: %q", query, code, header.Get("Cache-Control"))
+			}
+		}
+	})
 }
 
 func TestPageThatCannotBeServedIsRefused(t *testing.T) {
