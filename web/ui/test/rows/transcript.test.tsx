@@ -9,7 +9,8 @@ import { conversation, rows } from "./sample";
 const sent = vi.hoisted(() => [] as unknown[][]);
 vi.mock("../../src/wire/link", async () => {
   const { signal } = await import("@preact/signals");
-  return { link: { now: () => Date.UTC(2026, 5, 1, 9, 34), hello: signal(null), call: () => new Promise(() => {}) }, live: signal(true) };
+  const nothing = () => () => {};
+  return { link: { status: signal({ kind: "live", since: 0 }), hello: signal(null), rtt: signal(null), call: () => new Promise(() => {}), on: nothing, onRequest: nothing, reply: () => false, now: () => Date.UTC(2026, 5, 1, 9, 34) }, live: signal(true) };
 });
 vi.mock("../../src/state/commands", async () => {
   const { signal } = await import("@preact/signals");
@@ -46,7 +47,7 @@ const press = (found: HTMLElement | undefined) => {
   frame();
 };
 
-test("every kind of row says what it is about, folded and open", () => {
+test("every kind of row says what it is about, folded and open", { timeout: 60_000 }, () => {
   show(rows, { control: running });
   press(all(".turn .text-button")[0]);
   for (const said of ["Make the button blue.", "screen.png", "Thought", "Read", "Grep", "2 hooks", "exit 1", "in the background", "Helper", "github · create_issue", "report.html", "What I did", "180,000", "demo-flash → demo-pro", "unheard of", "Stopped after", "Working", "waits for an answer", "git log --on"]) {

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { t } from "../../i18n";
+import { authorOf, isMe } from "../../state/together";
 import type { AssistantTextRow, ReasoningRow, UserInputRow } from "../../wire/types";
 import { Action, Editor } from "./Actions";
 import { Attachments } from "./Attachments";
@@ -16,7 +17,9 @@ import { useView } from "./view";
 
 export function UserInput({ row }: { row: UserInputRow }) {
   const [editing, edit] = useState(false);
-  const origin = row.origin === "realUser" ? "" : t(`rows.origin.${row.origin}`);
+  const by = row.sourceCommandId ? authorOf(row.sourceCommandId).value : null;
+  const author = by && (isMe(by) ? t("rows.somebody") : by.name);
+  const origin = row.origin === "realUser" ? author : t(`rows.origin.${row.origin}`);
   return (
     <article class={row.origin === "realUser" ? "input" : "input machine"} aria-label={t("rows.inputBy", { name: plain(origin || t("rows.somebody")) })}>
       {(origin || row.guided) && (

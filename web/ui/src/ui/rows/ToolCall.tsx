@@ -1,5 +1,6 @@
 import { t } from "../../i18n";
 import type { ToolCallRow } from "../../wire/types";
+import { AnswerNote } from "../answer/AnswerNote";
 import { Icon, type Picture } from "./Icon";
 import { inert } from "./inert";
 import { exitCode, nameOf, shapeOf, what, type Shape } from "./tools";
@@ -40,6 +41,7 @@ export function ToolCall({ row }: { row: ToolCallRow }) {
           {row.error && row.error.message !== row.output?.text && <p class="bad">{inert(row.error.message.slice(0, 4000))}</p>}
         </div>
       )}
+      <AnswerNote sessionId={view.conversation.id} toolCallId={row.toolCallId} />
     </section>
   );
 }
