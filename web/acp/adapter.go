@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,6 +30,7 @@ type Adapter struct {
 	version   string
 	log       *slog.Logger
 	metrics   *metrics
+	silence   time.Duration // how long a client is left without a word while a turn runs; tests set it
 
 	mu    sync.Mutex // before room.mu
 	rooms map[string]*room
@@ -36,7 +38,7 @@ type Adapter struct {
 
 // NewAdapter makes an adapter; nothing runs.
 func NewAdapter(o Options) (*Adapter, error) {
-	a := &Adapter{attach: o.Attach, directory: o.Directory, version: o.Version, log: o.Log, rooms: map[string]*room{}}
+	a := &Adapter{attach: o.Attach, directory: o.Directory, version: o.Version, log: o.Log, rooms: map[string]*room{}, silence: maxSilence}
 	if o.Registerer == nil {
 		o.Registerer = prometheus.NewRegistry()
 	}

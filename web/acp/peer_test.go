@@ -20,6 +20,7 @@ import (
 type stage struct {
 	*hubtest.Hub
 	adapter *Adapter
+	script  *hubtest.Script // nil unless the app-server is scripted
 	t       *testing.T
 }
 
@@ -31,7 +32,7 @@ func serve(t *testing.T, h *hubtest.Hub) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stage{h, a, t}
+	return &stage{Hub: h, adapter: a, t: t}
 }
 
 // incomingMessage is one message that a client received.
@@ -71,8 +72,10 @@ type peer struct {
 
 	mu       sync.Mutex
 	messages []incomingMessage
-	changed  chan struct{} // closed and replaced with every write
-	frozen   chan struct{} // when set, writes block until it is closed
+	changed  chan struct{}     // closed and replaced with every write
+	frozen   chan struct{}     // when set, writes block until it is closed
+	stories  map[string]*story // what it was told, by session; nil after a second load
+	loads    map[string]int
 	closed   int
 	left     bool
 	calls    int
@@ -103,7 +106,7 @@ func (s *stage) connect(name string, as as) *peer {
 	}
 	p := holder(name, as.role)
 	p.Sessions = as.sessions
-	c := &peer{name: name, t: s.t, changed: make(chan struct{})}
+	c := &peer{name: name, t: s.t, changed: make(chan struct{}), stories: map[string]*story{}, loads: map[string]int{}}
 	sink := hub.Sink(c)
 	if as.sink != nil {
 		sink = as.sink(c)
@@ -178,7 +181,40 @@ func (c *peer) read(text []byte) (s incomingMessage) {
 			s.failed = m.Value
 		}
 	}
+	c.check(s)
 	return s
+}
+
+// check reports what a strict client would find wrong.
+func (c *peer) check(m incomingMessage) {
+	var faults []string
+	switch {
+	case m.method == "session/update":
+		raw, _ := wire.Get(m.params, "update")
+		if c.loads[m.path("params", "sessionId")] > 1 {
+			faults = checkUpdate(raw)
+			break
+		}
+		faults = c.story(m).add(Update{m.kind(), raw})
+	case m.id != "" && m.method != "":
+		faults = checkRequest(m.method, m.params)
+		if call := m.path("params", "toolCall", "toolCallId"); call != "" && c.loads[m.path("params", "sessionId")] < 2 {
+			if _, known := c.story(m).cards[call]; !known {
+				faults = append(faults, "a permission for a card that was never begun: "+call)
+			}
+		}
+	}
+	if len(faults) > 0 {
+		c.t.Errorf("%s: %s\n  in %s", c.name, strings.Join(faults, "; "), m)
+	}
+}
+
+func (c *peer) story(m incomingMessage) *story {
+	id := m.path("params", "sessionId")
+	if c.stories[id] == nil {
+		c.stories[id] = newStory()
+	}
+	return c.stories[id]
 }
 
 func (c *peer) CloseSoon(code int, _ string) {
@@ -229,6 +265,9 @@ func (c *peer) request(method, params string) (id string) {
 	c.mu.Lock()
 	id = fmt.Sprint(c.calls) // from 0, as the SDK does
 	c.calls++
+	if method == "session/load" {
+		c.loads[stringIn([]byte(params), "sessionId")]++
+	}
 	c.mu.Unlock()
 	c.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
 	return id
@@ -271,7 +310,7 @@ func (c *peer) wantAfter(n int, what string, fits func(incomingMessage) bool) (i
 	defer timeout.Stop()
 	for {
 		c.mu.Lock()
-		fresh, changed := c.messages[n:], c.changed
+		fresh, changed := c.messages[min(n, len(c.messages)):], c.changed
 		c.mu.Unlock()
 		for i, m := range fresh {
 			if fits(m) {
@@ -398,3 +437,74 @@ func (c *peer) transcript(sessionID string, from int) string {
 	}
 	return b.String()
 }
+
+// paced is a hub whose simulated model takes its time, so that there is something to do while it works.
+func paced(t *testing.T, speed float64) *hubtest.Hub {
+	t.Helper()
+	return hubtest.Start(t, hubtest.NewSimulator(t, hubtest.SimulatorOptions{Speed: speed}))
+}
+
+// wantAsk waits for the next request of the hub after the first n messages.
+func (c *peer) wantAsk(n int, parts ...string) (incomingMessage, int) {
+	c.t.Helper()
+	return c.wantAfter(n, "a question with "+strings.Join(parts, ", "), func(m incomingMessage) bool {
+		return m.id != "" && m.method != "" && containsAll(m.text, parts)
+	})
+}
+
+// option answers a permission.
+func (c *peer) option(to incomingMessage, optionID string) {
+	c.answer(to, `{"outcome":{"outcome":"selected","optionId":`+quoted(optionID)+`}}`)
+}
+
+// questions are the requests of the hub so far.
+func (c *peer) questions() (all []incomingMessage) {
+	for _, m := range c.all() {
+		if m.id != "" && m.method != "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// flush makes sure that what is on its way has come: an answer comes behind it.
+func (c *peer) flush() {
+	c.t.Helper()
+	c.must("session/list", `{}`)
+}
+
+// optionIn is the id of the first option in params.
+func optionIn(params []byte) (id string) {
+	options, _ := wire.Get(params, "options")
+	for o := range wire.Elements(options) {
+		return stringIn(o, "optionId")
+	}
+	return ""
+}
+
+// scripted is a hub whose app-server does what the test says. It has the session s1, which is idle.
+func scripted(t *testing.T) (*stage, *hubtest.Process) {
+	t.Helper()
+	script := hubtest.NewScript(t)
+	for method, result := range map[string]string{
+		"session/list":      `{"sessions":[{"sessionId":"s1","workspace":{"workspacePath":"/w/demo","workspaceKey":"w"},"title":"One","status":"idle","updatedAt":1791032434000}]}`,
+		"session/subscribe": `{"sessionId":"s1","eventSeq":0,"events":[]}`,
+		"session/read":      idleSnapshot,
+		"session/messages":  `{"messages":[]}`,
+		"session/send":      `{"accepted":true,"sessionId":"s1","stateRevision":1}`,
+		"session/stop":      `{}`,
+		"v4/command":        `{"commandId":"c","status":"accepted","revisionAtDecision":0}`,
+	} {
+		script.Answer(method, func(hubtest.Line) string { return result })
+	}
+	h := hubtest.Start(t, script)
+	p := script.Next()
+	h.WantReady()
+	s := serve(t, h)
+	s.script = script
+	return s, p
+}
+
+const idleSnapshot = `{"session":{"sessionId":"s1","workspace":{"workspacePath":"/w/demo","workspaceKey":"w"},"title":"One","mode":"build","status":"idle"},` +
+	`"settings":{"mode":{"current":"build"},"model":{"current":{"providerId":"p","modelId":"m"},"available":[{"ref":{"providerId":"p","modelId":"m"},"label":"M","contextWindow":1000}]},"thoughtLevel":{"enabled":false,"available":[]}},` +
+	`"projection":{"status":"idle","contextUsed":10,"contextWindow":1000,"activeToolCalls":[],"backgroundJobs":[]},"runtime":{"eventSeq":0},"messages":[],"todos":[],"slashCommands":[]}`

@@ -235,7 +235,7 @@ func (p *prompt) wait(at *place, moved <-chan struct{}, d time.Duration) error {
 		defer timer.Stop()
 		due = timer.C
 	}
-	life := time.NewTicker(lifeTick)
+	life := time.NewTicker(p.conn.adapter.silence / 4)
 	defer life.Stop()
 	for {
 		select {
@@ -285,7 +285,7 @@ func (p *prompt) send(at *place) error {
 
 // watch waits for the end of the turn. again says that the prompt has to be sent once more.
 func (p *prompt) watch(at *place) (again bool, err error) {
-	life := time.NewTicker(lifeTick)
+	life := time.NewTicker(p.conn.adapter.silence / 4)
 	defer life.Stop()
 	for {
 		select {
@@ -316,19 +316,16 @@ func (p *prompt) answerCancelled(at *place) {
 	})
 }
 
-const (
-	// silence is how long a client is left without a word while a turn runs: some give up after 60 s.
-	silence = 45 * time.Second
-	// lifeTick is how often that is looked at: the word is out within 60 s.
-	lifeTick = 10 * time.Second
-)
+// maxSilence is how long a client is left without a word while a turn runs. It is looked at four times as often, so
+// that the word is out within a minute.
+const maxSilence = 45 * time.Second
 
 // lookAlive says something if the client has not heard anything for long while a turn runs: that it runs. If it does not,
 // its end got lost, and is made up for. Silence alone never ends a turn.
 func (p *place) lookAlive() {
 	c, look := p.conn, false
 	c.hold(func(*output) {
-		look = (p.busy() || p.prompt != nil) && time.Since(p.lastSaid) >= silence
+		look = (p.busy() || p.prompt != nil) && time.Since(p.lastSaid) >= c.adapter.silence
 		if look {
 			p.lastSaid = time.Now()
 		}

@@ -143,6 +143,10 @@ func (p *place) echo(w *output, other *prompt) {
 		return
 	}
 	p.translator.Shown(other.inputID())
+	if p.echoed == other {
+		return // it is sent again
+	}
+	p.echoed = other
 	for _, content := range other.in.shown {
 		p.show(w, []Update{newUpdate(updateUser, map[string]any{"sessionUpdate": updateUser, "content": content, "messageId": "uprompt_" + other.id})})
 	}
@@ -229,6 +233,9 @@ func (p *place) conclude(then func(*output)) {
 			}
 			if !p.busy() {
 				p.running(w, false)
+			}
+			if p.room.first() != p.echoed {
+				p.echoed = nil // it may hold megabytes
 			}
 			if then != nil {
 				then(w)
