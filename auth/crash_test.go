@@ -27,7 +27,7 @@ func churn(dir string) {
 			fmt.Println("error", err)
 			return
 		}
-		dev, secret, err := d.Pair(code, "phone", now)
+		dev, secret, err := d.Pair(code, "phone", "", now)
 		if err != nil {
 			fmt.Println("error", err)
 			return
@@ -107,7 +107,7 @@ func TestKilledStoreKeepsEveryAnswerItGave(t *testing.T) {
 			f := strings.Fields(line)
 			switch f[0] {
 			case "paired":
-				if _, _, err := d.Pair(f[1], "again", now); !errors.Is(err, ErrBadToken) {
+				if _, _, err := d.Pair(f[1], "again", "", now); !errors.Is(err, ErrBadToken) {
 					t.Errorf("a spent code after the crash: got %v", err)
 				}
 			case "refreshed":

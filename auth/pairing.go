@@ -93,10 +93,13 @@ func (d *Devices) OpenPairing(g Grant, openedBy string, now time.Time) (code str
 }
 
 // Pair spends a code: in one step on disk the code ends and the device begins. It gives the device and its first
-// refresh secret. A wrong code gets the answer of every bad credential.
-func (d *Devices) Pair(code, name string, now time.Time) (Device, string, error) {
-	if err := CheckName(name); name != "" && err != nil {
-		return Device{}, "", err
+// refresh secret. A wrong code gets the answer of every bad credential. The device is called name, or else what the code
+// was made for, or else as the device thinks of itself.
+func (d *Devices) Pair(code, name, otherwise string, now time.Time) (Device, string, error) {
+	for _, n := range []string{name, otherwise} {
+		if err := CheckName(n); n != "" && err != nil {
+			return Device{}, "", err
+		}
 	}
 	if d.guessesSpent(now) {
 		return Device{}, "", fmt.Errorf("%w: try again in a minute", ErrTooManyGuesses)
@@ -115,7 +118,7 @@ func (d *Devices) Pair(code, name string, now time.Time) (Device, string, error)
 			return nil, err
 		}
 		dev = newDevice(Grant{
-			Name: d.freeName(cmp.Or(name, p.Name, "device"), now), Role: p.Role, Sessions: p.Sessions, Workspaces: p.Workspaces,
+			Name: d.freeName(cmp.Or(name, p.Name, otherwise, "device"), now), Role: p.Role, Sessions: p.Sessions, Workspaces: p.Workspaces,
 			Profiles: p.Profiles, TTL: time.Duration(p.TTLSeconds) * time.Second,
 		}, KindPaired, now)
 		if secret, err = startRefresh(tx, dev.ID, now); err != nil {

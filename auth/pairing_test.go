@@ -23,7 +23,7 @@ func openPairing(t *testing.T, d *Devices, g Grant) string {
 
 func pair(t *testing.T, d *Devices) (Device, string) {
 	t.Helper()
-	dev, secret, err := d.Pair(openPairing(t, d, Grant{Role: RoleOperator}), "phone", noon)
+	dev, secret, err := d.Pair(openPairing(t, d, Grant{Role: RoleOperator}), "phone", "", noon)
 	if err != nil {
 		t.Fatalf("Pair: %v", err)
 	}
@@ -33,7 +33,7 @@ func pair(t *testing.T, d *Devices) (Device, string) {
 func TestPairedDeviceGetsWhatThePairingSays(t *testing.T) {
 	d := newDevices(t)
 	code := openPairing(t, d, Grant{Role: RoleApprover, Sessions: []string{"s1"}, TTL: 2 * time.Hour})
-	dev, _, err := d.Pair(code, "Zoë's phone", noon)
+	dev, _, err := d.Pair(code, "Zoë's phone", "", noon)
 	if err != nil {
 		t.Fatalf("Pair: %v", err)
 	}
@@ -57,7 +57,7 @@ func TestPairingCodeWorksOnceAndForFiveMinutes(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			if _, _, err := d.Pair(code, "phone", noon); err == nil {
+			if _, _, err := d.Pair(code, "phone", "", noon); err == nil {
 				won.Add(1)
 			} else if !errors.Is(err, ErrBadToken) {
 				t.Errorf("a loser's answer: %v", err)
@@ -69,10 +69,10 @@ func TestPairingCodeWorksOnceAndForFiveMinutes(t *testing.T) {
 		t.Errorf("devices paired with one code: got %d answers, %d devices, want 1", won.Load(), len(d.List()))
 	}
 	late := openPairing(t, d, Grant{Role: RoleViewer})
-	if _, _, err := d.Pair(late, "phone", noon.Add(5*time.Minute)); !errors.Is(err, ErrBadToken) {
+	if _, _, err := d.Pair(late, "phone", "", noon.Add(5*time.Minute)); !errors.Is(err, ErrBadToken) {
 		t.Errorf("after five minutes: got %v, want ErrBadToken", err)
 	}
-	if _, _, err := d.Pair(late, "phone", noon); !errors.Is(err, ErrBadToken) {
+	if _, _, err := d.Pair(late, "phone", "", noon); !errors.Is(err, ErrBadToken) {
 		t.Errorf("a code that was refused once came back: %v", err)
 	}
 }
@@ -107,14 +107,14 @@ func TestGuessingIsCutOffAndTheLockOutEnds(t *testing.T) {
 	d := newDevices(t)
 	code := openPairing(t, d, Grant{Role: RoleViewer})
 	for i := range maxGuesses {
-		if _, _, err := d.Pair(fmt.Sprint(i), "x", noon); !errors.Is(err, ErrBadToken) {
+		if _, _, err := d.Pair(fmt.Sprint(i), "x", "", noon); !errors.Is(err, ErrBadToken) {
 			t.Fatalf("guess %d: got %v, want ErrBadToken", i, err)
 		}
 	}
-	if _, _, err := d.Pair(code, "x", noon); !errors.Is(err, ErrTooManyGuesses) {
+	if _, _, err := d.Pair(code, "x", "", noon); !errors.Is(err, ErrTooManyGuesses) {
 		t.Errorf("after %d guesses: got %v, want ErrTooManyGuesses", maxGuesses, err)
 	}
-	if _, _, err := d.Pair(code, "x", noon.Add(time.Minute)); err != nil {
+	if _, _, err := d.Pair(code, "x", "", noon.Add(time.Minute)); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
 }
@@ -122,18 +122,18 @@ func TestGuessingIsCutOffAndTheLockOutEnds(t *testing.T) {
 func TestDeviceCannotTakeAnothersName(t *testing.T) {
 	d := newDevices(t)
 	mine := enrol(t, d, Grant{Name: "laptop", Role: RoleAdmin})
-	dev, _, err := d.Pair(openPairing(t, d, Grant{Role: RoleViewer}), "laptop", noon)
+	dev, _, err := d.Pair(openPairing(t, d, Grant{Role: RoleViewer}), "laptop", "", noon)
 	if err != nil || dev.Name != "laptop 2" || dev.ID == mine.ID {
 		t.Errorf("Pair as laptop: got %+v, %v", dev, err)
 	}
 	long := strings.Repeat("é", maxName)
 	for range 2 {
-		dev, _, err = d.Pair(openPairing(t, d, Grant{Role: RoleViewer}), long, noon)
+		dev, _, err = d.Pair(openPairing(t, d, Grant{Role: RoleViewer}), long, "", noon)
 		if err != nil || !presentable(dev.Name) {
 			t.Errorf("Pair with a long name: got %q, %v", dev.Name, err)
 		}
 	}
-	if _, _, err := d.Pair(openPairing(t, d, Grant{Role: RoleViewer}), "a\u202eb", noon); err == nil {
+	if _, _, err := d.Pair(openPairing(t, d, Grant{Role: RoleViewer}), "a\u202eb", "", noon); err == nil {
 		t.Error("a name that turns text was accepted")
 	}
 }
@@ -268,6 +268,21 @@ func TestNoSecretIsInTheStore(t *testing.T) {
 	for _, s := range []string{code, secret, next} {
 		if strings.Contains(string(data), s) {
 			t.Error("a code or refresh secret is in the file")
+		}
+	}
+}
+
+func TestDeviceIsCalledAsItSaysOrAsItsCodeOrAsItThinks(t *testing.T) {
+	d := newDevices(t)
+	for _, c := range []struct{ made, says, thinks, called string }{
+		{"phone", "Zoë's", "iPhone", "Zoë's"},
+		{"phone", "", "iPhone", "phone"},
+		{"", "", "iPhone", "iPhone"},
+		{"", "", "", "device"},
+	} {
+		dev, _, err := d.Pair(openPairing(t, d, Grant{Name: c.made, Role: RoleViewer}), c.says, c.thinks, noon)
+		if err != nil || dev.Name != c.called {
+			t.Errorf("made for %q, says %q, thinks %q: called %q (%v), want %q", c.made, c.says, c.thinks, dev.Name, err, c.called)
 		}
 	}
 }

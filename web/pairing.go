@@ -121,19 +121,22 @@ type held struct {
 // pair turns a code into a device.
 func (s *Server) pair(w http.ResponseWriter, r *http.Request) {
 	var ask struct {
-		Code   string `json:"code"`
-		Name   string `json:"name"`
-		Bearer bool   `json:"bearer"` // the secrets in the answer instead of in cookies
+		Code      string `json:"code"`
+		Name      string `json:"name"`
+		Otherwise string `json:"otherwise"` // its name if neither it nor the code has one
+		Bearer    bool   `json:"bearer"`    // the secrets in the answer instead of in cookies
 	}
 	if !readBody(w, r, &ask) {
 		return
 	}
-	if err := auth.CheckName(ask.Name); ask.Name != "" && err != nil {
-		writeError(w, http.StatusBadRequest, "name", err.Error())
-		return
+	for _, name := range []string{ask.Name, ask.Otherwise} {
+		if err := auth.CheckName(name); name != "" && err != nil {
+			writeError(w, http.StatusBadRequest, "name", err.Error())
+			return
+		}
 	}
 	got, no := judge(s, r, func(now time.Time) (*held, error) {
-		dev, refresh, err := s.devices.Pair(ask.Code, ask.Name, now)
+		dev, refresh, err := s.devices.Pair(ask.Code, ask.Name, ask.Otherwise, now)
 		return s.heldBy(dev, refresh, err, now)
 	})
 	if no != nil {

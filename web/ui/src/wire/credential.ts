@@ -32,9 +32,9 @@ async function enter(response: Promise<Response>, unauthorized: "usedLink" | "ba
   if (!got.ok) throw await refused(got, unauthorized);
 }
 
-// pair makes this browser a device of the hub.
-export function pair(code: string, name: string): Promise<void> {
-  return enter(post("api/pair", name ? { code, name } : { code }), "usedLink");
+// pair makes this browser a device of the hub, called name, or else as the code was made for, or else otherwise.
+export function pair(code: string, name: string, otherwise: string): Promise<void> {
+  return enter(post("api/pair", { code, ...(name && { name }), ...(otherwise && { otherwise }) }), "usedLink");
 }
 
 // signIn trades a token for the page's cookie.

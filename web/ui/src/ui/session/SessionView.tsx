@@ -49,7 +49,7 @@ function Head({ conversation }: { conversation: Conversation }) {
     <header class="bar session-head">
       <a class="icon-button only-narrow" href="#/" aria-label={t("do.back")} onClick={back}><Icon name="back" /></a>
       <div class="session-name">
-        <h2 dir="auto">{title || t("sessions.untitled")}</h2>
+        <h1 dir="auto">{title || t("sessions.untitled")}</h1>
         {workspace && <small title={workspace}>{workspaceName(workspace)}</small>}
       </div>
       <Together conversation={conversation} />

@@ -13,7 +13,7 @@ export function New({ folder }: { folder?: string | undefined }) {
     <article class="session">
       <header class="bar">
         <a class="icon-button only-narrow" href="#/" aria-label={t("do.back")} onClick={back}><Icon name="back" /></a>
-        <h2>{t("sessions.new")}</h2>
+        <h1>{t("sessions.new")}</h1>
       </header>
       <div class="scroll">
         <div class="new">

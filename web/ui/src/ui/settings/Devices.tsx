@@ -61,7 +61,7 @@ export function Devices() {
 
   return (
     <section class="setting">
-      <h3>{t("devices.title")}</h3>
+      <h2>{t("devices.title")}</h2>
       {devices.value === null ? <p class="hint">{t("devices.away")}</p> : (
         <ul class="devices">
           {devices.value.map((d) => <Row key={d.id} device={d} act={(what) => attempt(async () => (await what(), await refresh()))} />)}
@@ -119,7 +119,7 @@ function Pair({ onPair }: { onPair: (name: string, role: string) => void }) {
   const name = useSignal(""), role = useSignal<string>("operator");
   return (
     <form class="stack apart" onSubmit={(e) => (e.preventDefault(), onPair(name.value.trim(), role.value))}>
-      <h4>{t("devices.pair")}</h4>
+      <h3>{t("devices.pair")}</h3>
       <label class="field">
         <span>{t("devices.pair.name")}</span>
         <input value={name.value} maxLength={100} autocomplete="off" onInput={(e) => (name.value = e.currentTarget.value)} />

@@ -20,7 +20,7 @@ export function Notifications() {
   };
   return (
     <section class="setting">
-      <h3>{t("push.title")}</h3>
+      <h2>{t("push.title")}</h2>
       <p class="hint">{t("push.what")}</p>
       {state.value === "on" ? (
         <div class="row">

@@ -15,7 +15,7 @@ export function Settings() {
     <article class="settings">
       <header class="bar">
         <a class="icon-button only-narrow" href="#/" aria-label={t("do.back")} onClick={back}><Icon name="back" /></a>
-        <h2>{t("settings.title")}</h2>
+        <h1>{t("settings.title")}</h1>
       </header>
       <div class="scroll">
         <div class="settings-in">
@@ -58,7 +58,7 @@ function You() {
   const { name, rights, expiresAt } = hello.principal;
   return (
     <section class="setting">
-      <h3>{t("settings.you")}: {name}</h3>
+      <h2>{t("settings.you")}: {name}</h2>
       <p class="hint">
         {t("settings.you.rights", { rights: rights.map((r) => t(`settings.right.${r}`)).join(", ") })}
         {expiresAt && ` · ${t("settings.you.until", { date: new Date(expiresAt).toLocaleString() })}`}

@@ -25,16 +25,16 @@ export function App() {
     <div class="shell" data-page={at.page} data-live={live.value}>
       <Strip />
       <Banners />
-      <div class="panes">
+      <main class="panes">
         <nav class="pane pane-list" aria-label={t("sessions.title")}><Sessions /></nav>
-        <Main />
-      </div>
+        <Pane />
+      </main>
       {at.page !== "session" && <WaitingBar />}
     </div>
   );
 }
 
-function Main() {
+function Pane() {
   const at = route.value;
   const ref = useRef<HTMLElement>(null);
   const place = at.page === "session" ? at.sessionId : at.page;
@@ -46,12 +46,12 @@ function Main() {
     else document.querySelector<HTMLElement>("[data-came-from]")?.focus({ preventScroll: true });
   }, [place]);
   return (
-    <main class="pane pane-main" tabIndex={-1} ref={ref}>
+    <section class="pane pane-main" tabIndex={-1} ref={ref} aria-label={t(`place.${at.page}`)}>
       {at.page === "session" ? <SessionView key={at.sessionId} sessionId={at.sessionId} />
         : at.page === "new" ? <New folder={at.folder} />
         : at.page === "settings" ? <Settings />
         : listed.value && !sessions.value.length && may("control") ? <New />
         : <p class="empty">{t("sessions.pick")}</p>}
-    </main>
+    </section>
   );
 }

@@ -27,16 +27,17 @@ function Refusal() {
 }
 
 function NameDevice({ code }: { code: string }) {
-  const name = useSignal(deviceGuess());
+  const name = useSignal("");
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.select(), []);
+  useEffect(() => field.current?.focus(), []);
   return (
     <form class="stack" onSubmit={(e) => (e.preventDefault(), void pairAs(code, name.value.trim()))}>
       <h1>{t("arrive.name.title")}</h1>
       <p>{t("arrive.name.why")}</p>
       <label class="field">
         <span>{t("arrive.name.label")}</span>
-        <input ref={field} value={name.value} maxLength={100} autocomplete="off" enterkeyhint="go" onInput={(e) => (name.value = e.currentTarget.value)} />
+        <input ref={field} value={name.value} placeholder={deviceGuess()} maxLength={100} autocomplete="off" enterkeyhint="go" onInput={(e) => (name.value = e.currentTarget.value)} />
+        <small>{t("arrive.name.empty")}</small>
       </label>
       <button class="primary" disabled={entering.value}>{entering.value ? t("arrive.entering") : t("arrive.name.go")}</button>
     </form>

@@ -12,7 +12,7 @@ export function Strip() {
   const back = useBack();
   const cut = status.kind === "cut" || (status.kind === "ended" && status.reason !== "signedOut");
   return (
-    <div class={`strip strip-${status.kind}`}>
+    <section class={`strip strip-${status.kind}`} aria-label={t("link.title")}>
       <span class="dot" aria-hidden="true" />
       <span role="status">{said(status, back)}</span>
       {status.kind === "cut" && <Counting status={status} />}
@@ -22,7 +22,7 @@ export function Strip() {
           {status.kind === "ended" ? t("do.reload") : t("link.tryNow")}
         </button>
       )}
-    </div>
+    </section>
   );
 }
 

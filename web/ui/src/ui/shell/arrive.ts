@@ -51,7 +51,7 @@ async function enter(how: () => Promise<void>): Promise<void> {
   }
 }
 
-export const pairAs = (code: string, name: string) => enter(() => pair(code, name));
+export const pairAs = (code: string, name: string) => enter(() => pair(code, name, deviceGuess()));
 
 // signInWith takes what a person has: a token, or a whole link.
 export function signInWith(typed: string): void {
