@@ -59,15 +59,16 @@ func newNotices() *notices {
 	return &notices{told: map[string]map[string][]actionKey{}, ofEach: map[string]int{}, actions: map[actionKey]*action{}}
 }
 
-// isLooking tells whether somebody sees what waits in a session, and may answer
-// it, on any connection of a device.
-func (h *Hub) isLooking(device string, s *session.Session) bool {
+// looking are the devices on any connection of which somebody sees what waits in
+// a session, and may answer it.
+func (h *Hub) looking(s *session.Session) map[string]bool {
+	devices := map[string]bool{}
 	for _, c := range h.allClients() {
-		if p := c.who(); p.Device == device && p.Rights.Has(auth.Answer) && c.looks() && c.sees(s) && !c.narrowed(s) {
-			return true
+		if p := c.who(); c.looks() && p.Rights.Has(auth.Answer) && c.sees(s) && !c.narrowed(s) {
+			devices[p.Device] = true
 		}
 	}
-	return false
+	return devices
 }
 
 // tellAway tells of an open question all devices that want to know, may answer
@@ -81,8 +82,9 @@ func (h *Hub) tellHolders(s *session.Session, in *session.Interaction, wanted fu
 		return
 	}
 	var due []*auth.Principal
+	looking := h.looking(s)
 	for _, p := range h.opts.Push.Holders(time.Now()) {
-		if p.Rights.Has(auth.Answer) && wanted(p) && !h.notices.knows(in.ID, p.Device) && !h.isLooking(p.Device, s) {
+		if p.Rights.Has(auth.Answer) && wanted(p) && !looking[p.Device] && !h.notices.knows(in.ID, p.Device) {
 			due = append(due, p)
 		}
 	}
@@ -90,8 +92,9 @@ func (h *Hub) tellHolders(s *session.Session, in *session.Interaction, wanted fu
 		return
 	}
 	h.findSession(s.ID, func(title, workspace string) {
+		looking := h.looking(s)
 		for _, p := range due {
-			if p.SeesSession(s.ID, workspace) && isOpen(s, in) && !h.isLooking(p.Device, s) {
+			if p.SeesSession(s.ID, workspace) && isOpen(s, in) && !looking[p.Device] {
 				h.tell(s, in, p.Device, session.OneLine(title, maxTitle))
 			}
 		}

@@ -10,6 +10,9 @@
 //	          └───── again later <── 429, 5xx, no answer ──┤
 //	                 subscription removed <── 404, 410 ────┘
 //
+// Run starts a goroutine for each message under way, 8 at most, and returns after
+// the last of them. Nothing else runs.
+//
 // Push services are strangers that a browser named, so endpoints are not trusted:
 // only https, no redirects, and no address but public ones, looked at when the
 // connection is made.
