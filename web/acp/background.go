@@ -55,7 +55,7 @@ func (t *Translator) commandUpdated(s taskState) []Update {
 	}
 	c.know(first(c.tool, s.ToolName), nil)
 	updates := t.show(c, "")
-	if c.final && !over { // replayed as done, which only its launch was
+	if c.status == statusCompleted && !over { // replayed as done, which only its launch was
 		c.final = false
 		updates = append(updates, c.more(statusRunning).update())
 	}

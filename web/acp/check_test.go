@@ -289,11 +289,11 @@ func (s *story) add(u Update) []string {
 		if !known {
 			faults = append(faults, "an update of a card that was never begun: "+m.ToolCallID)
 		}
+		if before == statusFailed && m.Status == statusRunning {
+			faults = append(faults, "a card that failed goes on: "+m.ToolCallID)
+		}
 		if m.Status != "" {
 			s.cards[m.ToolCallID] = m.Status
-		}
-		if before == statusCompleted && m.Status == statusFailed || before == statusFailed && m.Status == statusRunning {
-			faults = append(faults, "a card goes from "+before+" to "+m.Status)
 		}
 		output, exit := m.Meta.Output != nil, m.Meta.Exit != nil
 		switch {

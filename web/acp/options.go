@@ -244,7 +244,9 @@ func (t *Translator) settingsChanged(change func(*settings)) (updates []Update) 
 	}
 	if w := t.settings.window(); w > 0 && t.settings.Model.Current != before.Model.Current {
 		t.window = w
-		updates = append(updates, t.usage()...)
+		if before.Model.Current != (modelRef{}) { // else nobody changed it, it was only not known
+			updates = append(updates, t.usage()...)
+		}
 	}
 	return updates
 }

@@ -234,17 +234,21 @@ func (t *Translator) close(c *card, status, text string) []Update {
 	return []Update{u.update()}
 }
 
-// Introduce gives the tool_call that has to precede a question about a call, if this connection has not seen it.
+// Introduce gives the tool_call that has to precede a question about a call, if this connection has not seen it. A card
+// that was begun without its arguments gets them now.
 func (t *Translator) Introduce(a *Ask) []Update {
 	if a.ToolCallID == "" {
 		return nil
 	}
 	c := t.card(a.ToolCallID)
-	if c.shown {
-		return nil
-	}
+	before := c.input
 	c.know(a.ToolName, a.Input)
-	return t.show(c, a.parentCall)
+	if !c.shown || before != nil || c.input == nil {
+		return t.show(c, a.parentCall)
+	}
+	u := c.more("")
+	u.Title, u.RawInput, u.Locations = toolTitle(c.tool, c.input), shortInput(c.input), placesOf(c.tool, c.input)
+	return []Update{u.update()}
 }
 
 // Names of tools that are shown in their own way.

@@ -191,6 +191,11 @@ func TestIntroduceBeginsACardOnce(t *testing.T) {
 	if got := feed(tr, tool("scheduled", omitted)); len(got) > 0 {
 		t.Errorf("its event begins it again: %s", show(got))
 	}
+	late := NewTranslator(TranslatorOptions{})
+	feed(late, tool("scheduled", omitted))
+	if got := brief(late.Introduce(a)); got != `more c Bash: ls in={"command":"ls"}` {
+		t.Errorf("a card without arguments: %s", got)
+	}
 	if got := tr.Introduce(&Ask{RequestID: "r"}); len(got) > 0 {
 		t.Errorf("a question without a call has a card: %s", show(got))
 	}
