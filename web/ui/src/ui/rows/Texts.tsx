@@ -18,7 +18,7 @@ import { useView } from "./view";
 export function UserInput({ row }: { row: UserInputRow }) {
   const [editing, edit] = useState(false);
   const by = row.sourceCommandId ? authorOf(row.sourceCommandId).value : null;
-  const author = by && (isMe(by) ? t("rows.somebody") : by.name);
+  const author = by && !isMe(by) ? by.name : ""; // what one asked oneself needs no name
   const origin = row.origin === "realUser" ? author : t(`rows.origin.${row.origin}`);
   return (
     <article class={row.origin === "realUser" ? "input" : "input machine"} aria-label={t("rows.inputBy", { name: plain(origin || t("rows.somebody")) })}>
