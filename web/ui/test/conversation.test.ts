@@ -179,6 +179,21 @@ describe("older rows", () => {
     expect(c.hasOlder.value).toBe(false);
   });
 
+  test("can be forgotten and come back", async () => {
+    const c = m.follow("s1");
+    const socket = await connected();
+    await tell(window([row(1), row(2), row(5), row(6)], 4, { totalCount: 4, firstRowId: 1 }), 4);
+    c.forgetOlder(2);
+    expect(c.rowIds.value).toEqual([5, 6]);
+    expect([c.hasOlder.value, c.totalCount.value]).toEqual([true, 4]);
+    await deltas({ op: "row.upserted", row: row(2, { text: "changed meanwhile" }) });
+    socket.answers["v4/conversation/rowsRange"] = () => older([], { rows: [row(1), row(2, { text: "changed meanwhile" })] });
+    await Promise.all([c.loadOlder(), settle()]);
+    expect(c.rowIds.value).toEqual([1, 2, 5, 6]);
+    expect(c.row(2).value).toMatchObject({ text: "changed meanwhile" });
+    expect(c.hasOlder.value).toBe(false);
+  });
+
   test("of another run of the session are thrown away", async () => {
     const c = m.follow("s1");
     const socket = await connected();

@@ -16,6 +16,7 @@ export interface Conversation {
   totalCount: Signal<number>;
   hasOlder: ReadonlySignal<boolean>;
   loadOlder(): Promise<void>;
+  forgetOlder(keep: number): void;
   seq(): number; // where the stream stands, to tell how much was missed
   reloads: Signal<number>; // how often the state came anew instead of going on from where it was
 }
@@ -157,7 +158,8 @@ class Store implements Conversation, TopicStore {
       if (before) this.reloads.value++;
       const kept = before?.logEpoch === head.logEpoch ? this.olderThan(rows.window, rows.totalCount) : [];
       this.readAt.clear();
-      for (const id of this.rows.keys()) if (!kept.includes(id)) this.rows.delete(id);
+      const stay = new Set(kept);
+      for (const id of this.rows.keys()) if (!stay.has(id)) this.rows.delete(id);
       for (const row of rows.window) this.rows.set(row.rowId, signal(row));
       this.rowIds.value = [...kept, ...rows.window.map((r) => r.rowId)];
       this.totalCount.value = rows.totalCount;
@@ -252,6 +254,17 @@ class Store implements Conversation, TopicStore {
 
   loadOlder(): Promise<void> {
     return (this.loading ??= this.older().finally(() => (this.loading = null)));
+  }
+
+  // forgetOlder lets go of all rows but the newest; loadOlder brings them back.
+  forgetOlder(keep: number): void {
+    const ids = this.rowIds.value;
+    if (ids.length <= keep) return;
+    for (const id of ids.slice(0, -keep)) {
+      this.rows.delete(id);
+      this.readAt.delete(id);
+    }
+    this.rowIds.value = ids.slice(-keep);
   }
 
   private async older(): Promise<void> {

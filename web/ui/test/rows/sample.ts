@@ -104,6 +104,6 @@ export function conversation(of: Row[] = rows, more: Partial<Head> = {}): Conver
   const cells = new Map(of.map((row) => [row.rowId, signal(row)]));
   return {
     id: "s", state: signal("live"), head: signal({ ...head, ...more }), rowIds: signal(of.map((r) => r.rowId)), row: (n) => cells.get(n)!,
-    totalCount: signal(of.length), hasOlder: computed(() => false), loadOlder: () => Promise.resolve(), seq: () => 1, reloads: signal(0),
+    totalCount: signal(of.length), hasOlder: computed(() => false), loadOlder: () => Promise.resolve(), forgetOlder: () => {}, seq: () => 1, reloads: signal(0),
   };
 }

@@ -102,7 +102,11 @@ test("rows that come, go and are replaced are shown as they are", () => {
 test("only what is near the window is laid out", () => {
   windowHeight = 400;
   const many = Array.from({ length: 10_000 }, (_, i) => ({ ...rows.at(-1)!, rowId: 1000 + i, text: `answer ${i}`, state: "complete" }) as Row);
-  show(many);
+  const c = conversation(many);
+  let keep = 0;
+  c.forgetOlder = (n) => void (keep = n);
+  act(() => render(<Transcript conversation={c} />, document.body));
+  expect(keep).toBeGreaterThan(100); // who reads at the end needs no more
   expect(all(".item").length).toBeLessThan(30);
   expect(text()).toContain("answer 9999");
 });

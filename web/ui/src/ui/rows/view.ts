@@ -15,6 +15,9 @@ const guesses: Record<Row["kind"], number> = {
   turnHeader: 44, userInput: 90, assistantText: 140, reasoning: 44, toolCall: 44, artifact: 64, subagent: 72, hookInvocation: 36, timelineMarker: 36,
 };
 
+// Who reads at the end needs what is near it. So many rows stay loaded then, and more go only when there are twice as many.
+const kept = 600;
+
 export class View {
   readonly items = signal<Item[]>([]);
   readonly scroller: Scroller;
@@ -47,6 +50,9 @@ export class View {
     });
     const running = computed(() => conversation.head.value?.control.phase === "running");
     this.stops.push(
+      effect(() => {
+        if (this.scroller.atEnd.value && conversation.rowIds.value.length > 2 * kept) conversation.forgetOlder(kept);
+      }),
       effect(() => {
         void [conversation.rowIds.value, running.value, this.opened.value, this.turns.value];
         // The first rows are there at once; whatever comes then comes with the next frame.
