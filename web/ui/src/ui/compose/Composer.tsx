@@ -182,7 +182,7 @@ function MoreItems({ head, steering, close }: { head: Head; steering: Steering; 
       <hr />
       <Item icon={<Fold />} label={t("compose.compact")} hint={compact.allowed ? undefined : reason(compact.reasonCode)} disabled={!compact.allowed}
         onPick={() => { close(); steering.compact(); }} />
-      <h3>{t("compose.followup")}</h3>
+      <h2>{t("compose.followup")}</h2>
       <div role="radiogroup" aria-label={t("compose.followup")}>
         <Item label={t("compose.sendQueue")} hint={t("compose.sendQueueHint")} checked={followup === "queue"} disabled={!setFollowupMode.allowed}
           onPick={() => { close(); steering.setFollowup("queue"); }} />

@@ -3,9 +3,11 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 // A button that opens a panel: at the button on a wide screen, from below on a narrow one. Escape or a tap elsewhere closes
 // it and gives the focus back.
-export function Menu({ name, face, class: className, disabled, children }: {
+// The name is what the panel is called, and the button too unless words on its face say what it is.
+export function Menu({ name, face, words, class: className, disabled, children }: {
   name: string;
   face: ComponentChildren;
+  words?: boolean;
   class?: string;
   disabled?: boolean;
   children: (close: () => void) => ComponentChildren;
@@ -24,7 +26,7 @@ export function Menu({ name, face, class: className, disabled, children }: {
   const close = () => panel.current?.hidePopover();
   return (
     <>
-      <button ref={button} type="button" class={className} aria-label={name} title={name} aria-haspopup="dialog" aria-expanded={open} disabled={disabled}
+      <button ref={button} type="button" class={className} aria-label={words ? undefined : name} title={name} aria-haspopup="dialog" aria-expanded={open} disabled={disabled}
         popovertarget={id}>{face}</button>
       <div ref={panel} id={id} popover="auto" role="dialog" aria-label={name} class="menu-panel"
         onToggle={(e) => setOpen(e.newState === "open")} onKeyDown={(e) => panel.current && arrows(e, panel.current)}>

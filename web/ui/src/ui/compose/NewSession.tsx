@@ -77,7 +77,7 @@ export function NewSession({ workspaces, limited, onCreated }: {
           onText={(text) => (draft.value = { ...draft.peek(), text })} onSend={() => void start()} onFiles={(files) => void take(draftKey, null, files)} />
         <div class="tools">
           <Menu name={t("compose.more")} face={<Plus />} class="icon-button">{lines}</Menu>
-          <Menu name={`${t("compose.mode")}: ${modeName(mode ?? "build")}`} class="pick" face={<>{modeName(mode ?? "build")}<Down /></>}>
+          <Menu name={t("compose.mode")} class="pick" words face={<><span class="unseen">{t("compose.mode")}: </span>{modeName(mode ?? "build")}<Down /></>}>
             {(close) => <ModeList mode={mode ?? "build"} onPick={(m) => { close(); setMode(m); }} />}
           </Menu>
           <span class="space" />

@@ -12,7 +12,7 @@ export function ModeMenu({ config, steering }: { config: Config; steering: Steer
   const wanted = steering.wanted.value.mode;
   const mode = wanted ?? config.mode;
   return (
-    <Menu name={`${t("compose.mode")}: ${modeName(mode)}`} class={wanted ? "pick asked" : "pick"} face={<>{modeName(mode)}<Down /></>}>
+    <Menu name={t("compose.mode")} class={wanted ? "pick asked" : "pick"} words face={<><span class="unseen">{t("compose.mode")}: </span>{modeName(mode)}<Down /></>}>
       {(close) => <ModeList mode={mode} onPick={(m) => { close(); if (m !== mode) steering.setMode(m); }} />}
     </Menu>
   );
@@ -34,17 +34,17 @@ export function ModelMenu({ head, steering }: { head: Head; steering: Steering }
   const models = presentationOf(head.sessionId).value?.models ?? [];
   const pending = wanted.model !== undefined || wanted.thought !== undefined;
   const allowed = availability.switchModelConfig;
-  const face = <><span class="pick-text">{labelOf(models, now.model)}{now.thought && ` · ${now.thought}`}</span><Down /></>;
+  const face = <><span class="unseen">{t("compose.model")}: </span><span class="pick-text">{labelOf(models, now.model)}{now.thought && ` · ${now.thought}`}</span><Down /></>;
   return (
-    <Menu name={`${t("compose.model")}: ${labelOf(models, now.model)}, ${t("compose.thought")}: ${now.thought}`} class={pending ? "pick asked" : "pick"} face={face}>
+    <Menu name={t("compose.model")} class={pending ? "pick asked" : "pick"} words face={face}>
       {(close) => (
         <>
           {!allowed.allowed && <p class="menu-note">{reason(allowed.reasonCode)}</p>}
-          <h3>{t("compose.model")}</h3>
+          <h2>{t("compose.model")}</h2>
           {models.length === 0 && <p class="menu-note">{t("compose.noModels")}</p>}
           <ModelList models={models} chosen={now.model} disabled={!allowed.allowed}
             onPick={(m) => { close(); steering.setModel(m.ref.providerId, m.ref.modelId, thoughtFor(m, now.thought)); }} />
-          <h3>{t("compose.thought")}</h3>
+          <h2>{t("compose.thought")}</h2>
           <div role="radiogroup" aria-label={t("compose.thought")}>
             {config.thoughtLevels.map((level) => (
               <Item key={level} label={level} checked={level === now.thought} disabled={!allowed.allowed}

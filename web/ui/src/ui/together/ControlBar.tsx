@@ -41,7 +41,7 @@ export function ControlBar({ sessionId }: { sessionId: string }) {
       </span>
       {mine ? (
         <span class="buttons">
-          <Menu name={t("together.control.handOver")} face={t("together.control.handOver")} class="text-button" disabled={off}>
+          <Menu name={t("together.control.handOver")} face={t("together.control.handOver")} class="text-button" words disabled={off}>
             {(close) => (heirs.length === 0 ? <p class="menu-note">{t("together.control.nobody")}</p>
               : heirs.map((c) => <Item key={c.connectionId} label={t("together.control.handTo", { who: c.name })} onPick={() => { close(); void change("handOver", c.device ?? c.name); }} />))}
           </Menu>

@@ -21,12 +21,12 @@ export function Together({ conversation }: { conversation: Conversation }) {
     <Menu name={t("together.who", { n: total })} class="faces" face={
       <>
         {known.slice(0, shown).map((c) => <Face key={c.connectionId} of={c} />)}
-        {rest > 0 && <span class="face rest">+{rest}</span>}
+        {rest > 0 && <span class="face rest" data-initials={`+${rest}`} aria-hidden="true" />}
       </>
     }>
       {() => (
         <>
-          <h3>{t("together.list")}</h3>
+          <h2>{t("together.list")}</h2>
           <ul class="people">
             {known.map((c) => <Present key={c.connectionId} of={c} />)}
           </ul>
@@ -37,8 +37,9 @@ export function Together({ conversation }: { conversation: Conversation }) {
   );
 }
 
-export function Face({ of }: { of: { name: string; visible?: boolean } }) {
-  return <span class={of.visible === false ? "face away" : "face"} data-hue={hueOf(of.name)} aria-hidden="true">{initials(of.name)}</span>;
+// The initials are drawn, not text: what is read out is the name beside them.
+function Face({ of }: { of: { name: string; visible?: boolean } }) {
+  return <span class={of.visible === false ? "face away" : "face"} data-hue={hueOf(of.name)} data-initials={initials(of.name)} aria-hidden="true" />;
 }
 
 function Present({ of }: { of: Presence }) {
