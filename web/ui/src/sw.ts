@@ -100,7 +100,8 @@ self.addEventListener("notificationclick", (e) => {
 async function decide(ask: Ask, decision: "allow" | "deny"): Promise<void> {
   const body = JSON.stringify({ token: ask[decision], decision });
   const answer = await fetch("api/push/act", { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => null);
-  if (!answer?.ok) {
+  const became = answer?.ok ? await answer.json().catch(() => null) : null;
+  if (became?.status !== "accepted") {
     const { late } = await words();
     await self.registration.showNotification(ask.title, { body: late, tag: ask.requestId, data: { ...ask, allow: undefined, deny: undefined }, icon: "icon-192.png" });
   }

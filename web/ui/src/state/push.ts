@@ -1,5 +1,6 @@
 // Being told of the agent's questions while nobody looks.
 
+import { link } from "../wire/link";
 import { chosenLanguage } from "./settings";
 
 export type PushState = "on" | "off" | "unsupported" | "install" | "insecure" | "denied";
@@ -37,13 +38,37 @@ export async function pushOn(): Promise<void> {
     subscription = null;
   }
   subscription ??= await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
-  const { endpoint, keys } = subscription.toJSON();
   try {
-    await ask("POST", "api/push/subscriptions", { endpoint, keys, language: chosenLanguage.value });
+    await tell(subscription);
   } catch (error) {
     await subscription.unsubscribe(); // on here and unknown there would be silence
     throw error;
   }
+}
+
+function tell(subscription: PushSubscription): Promise<void> {
+  const { endpoint, keys } = subscription.toJSON();
+  return ask("POST", "api/push/subscriptions", { endpoint, keys, language: chosenLanguage.value });
+}
+
+// keepPush tells the hub of the subscription again when the page comes: what this device may do may have changed since,
+// and so may the hub's key, without which nothing arrives.
+export function keepPush(): void {
+  const stop = link.hello.subscribe((hello) => {
+    if (!hello?.capabilities.push) return;
+    queueMicrotask(() => stop());
+    void again().catch(() => {}); // it holds as it is, and is tried when the page comes next
+  });
+}
+
+async function again(): Promise<void> {
+  if ((await pushState()) !== "on") return;
+  const registration = await navigator.serviceWorker.ready;
+  const subscription = await registration.pushManager.getSubscription();
+  if (!subscription) return;
+  const { publicKey } = await ask("GET", "api/push/key");
+  if (sameKey(subscription, bytes(publicKey))) await tell(subscription);
+  else await pushOn();
 }
 
 function sameKey(subscription: PushSubscription, key: Uint8Array): boolean {

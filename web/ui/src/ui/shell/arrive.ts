@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { applySettings } from "../../state/settings";
 import { watchAttention } from "../../state/attention";
+import { keepPush, pushOff } from "../../state/push";
 import { pair, Refused, signIn, signOut } from "../../wire/credential";
 import { link } from "../../wire/link";
 import { watchBandwidth } from "../../state/bandwidth";
@@ -64,6 +65,7 @@ export function signInWith(typed: string): void {
 
 // leave signs out. The page begins anew: nothing of what was shown stays for whoever comes next.
 export async function leave(): Promise<void> {
+  await pushOff().catch(() => {}); // a device that only loses its cookie would still be told, here
   link.end("signedOut");
   await signOut();
   location.replace(location.pathname);
@@ -78,6 +80,7 @@ export async function start(): Promise<void> {
   });
   watchAttention();
   watchBandwidth();
+  keepPush();
   await applySettings();
   watchWorker();
 }
