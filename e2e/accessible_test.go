@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -19,17 +20,21 @@ var axe = sync.OnceValues(func() (string, error) {
 })
 
 // wantAccessible runs axe-core on what the page shows, in both colour schemes: no rule of WCAG 2.2 A and AA and of its best
-// practices may be violated.
-func (p *page) wantAccessible(screen string) {
+// practices may be violated. within narrows it to a part of the page.
+func (p *page) wantAccessible(screen string, within ...string) {
 	p.t.Helper()
 	script, err := axe()
 	if err != nil {
 		p.t.Fatalf("axe-core is missing; npm ci in web/ui brings it: %v", err)
 	}
 	p.evaluate(script + "; 'loaded'")
+	part := "document"
+	if len(within) > 0 {
+		part = fmt.Sprintf("%q", within[0])
+	}
 	for _, scheme := range []string{"light", "dark"} {
 		p.prefer("prefers-color-scheme", scheme)
-		found := p.evaluateAsync(`axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) =>
+		found := p.evaluateAsync(`axe.run(` + part + `, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) =>
 			({rule: v.id, help: v.help, at: v.nodes.slice(0, 3).map((n) => n.target.join(" ") + ": " + (n.any[0]?.message ?? ""))}))))`)
 		var violations []struct {
 			Rule, Help string

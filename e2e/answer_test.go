@@ -340,10 +340,10 @@ func TestSheetTakesNoFocusFromWhoTypes(t *testing.T) {
 	r := d.connect("script", "operator")
 	s := r.session("/demo")
 	p := openSession(t, d, laptopSize, "Laptop", "operator", s)
-	p.do("type", chromedp.SendKeys(".search input", "dem", chromedp.NodeVisible))
+	p.do("type", chromedp.SendKeys(".composer textarea", "half a word", chromedp.NodeVisible))
 	r.prompt(s, "ask make all")
 	p.wantSheet("make all")
-	if at := p.evaluate(`document.activeElement.closest(".search") ? "search" : document.activeElement.outerHTML.slice(0, 100)`); at != "search" {
+	if at := p.evaluate(`document.activeElement.closest(".composer") ? "prompt" : document.activeElement.outerHTML.slice(0, 100)`); at != "prompt" {
 		t.Errorf("the focus went to %s", at)
 	}
 	p.wantText(".answer-spoken", "1 question waits. Allow Bash? Bash make all")
@@ -357,7 +357,7 @@ func TestSheetTakesNoFocusFromWhoTypes(t *testing.T) {
 	p.wantTrue("the sheet has the focus", `document.activeElement.closest(".answer-sheet") !== null`)
 	press("Escape", "Escape", false)
 	p.wantNoSheet()
-	p.wantTrue("the focus is back", `document.activeElement.closest(".search") !== null`)
+	p.wantTrue("the focus is back", `document.activeElement.closest(".composer") !== null`)
 	p.wantText(".answer-bar", "make all")
 	press("q", "KeyQ", true)
 	p.wantSheet("make all")
@@ -372,7 +372,7 @@ func TestRestartOfTheAgentEndsItsQuestion(t *testing.T) {
 	d := startDemo(t)
 	r := d.connect("script", "admin")
 	s := r.session("/demo")
-	r.prompt(s, "hello") // so that the session is in the store
+	r.prompt(s, "hello") // the session is then in the store
 	p := openSession(t, d, phoneSize, "Phone", "operator", s)
 	r.prompt(s, "ask make all")
 	p.wantSheet("make all")
@@ -387,17 +387,17 @@ func TestHostileQuestionIsShownInertAndWhole(t *testing.T) {
 	s := r.session("/demo")
 	p := openSession(t, d, phoneSize, "Phone", "operator", s)
 	end := "; rm -rf /the-end"
-	hostile := "echo <img src=x onerror='window.hit=1'><script>window.hit=1</script> \x1b[31mred \u202egnp.exe\u2066 a\u200bb" + strings.Repeat("\n: filler line", 150_000) + end
+	hostile := "echo <img src=x onerror='window.hit=1'><script>window.hit=1</script> \x1b[31mred \u202egnp.exe\u2066 a\u200bb" + strings.Repeat("\n: filler line", 60_000) + end
 	r.prompt(s, "ask "+hostile)
 	p.wantSheet("onerror=")
-	p.wantTrue("what is invisible is marked", `["␛", "RLO", "LRI", "ZWSP"].every((mark) => [...document.querySelectorAll(".answer-text .sign")].some((e) => e.innerText.includes(mark)))`)
-	p.wantText(openSheet+" .answer-size", "150,001 lines")
+	p.wantTrue("what is invisible is marked", `["␛", "RLO", "LRI", "ZWSP"].every((mark) => [...document.querySelectorAll(".answer-text .ctl")].some((e) => e.innerText.includes(mark)))`)
+	p.wantText(openSheet+" .answer-size", "60001 lines")
 	p.wantFits()
 	// All of it can be reached by scrolling.
 	p.wantTrue("the end is there", fmt.Sprintf(`(() => {
 		const box = document.querySelector(".answer-text");
 		box.scrollTop = box.scrollHeight;
-		return box.innerText.endsWith(%q);
+		return box.textContent.endsWith(%q);
 	})()`, end))
 	if hit := p.evaluate("String(window.hit)"); hit != "undefined" {
 		t.Error("something in the question ran")
@@ -416,12 +416,12 @@ func TestAnsweringIsAccessibleAtEverySize(t *testing.T) {
 			t.Helper()
 			p.wantFits()
 			p.wantTouchable()
-			p.wantAccessible(screen)
+			p.wantAccessible(screen, ".asking")
 		}
 		for n, prompt := range []string{"ask make all", "edit", "question", "plan"} {
 			r.prompt(s, prompt)
 			q := r.asked(s, n+1)
-			p.wantTrue("the question is shown", fmt.Sprintf(`document.querySelector("%s[data-request=%q]") !== null`, openSheet, q.Params.RequestID))
+			p.wantTrue("the question is shown", fmt.Sprintf(`document.querySelector('%s[data-request=%q]') !== null`, openSheet, q.Params.RequestID))
 			p.evaluate(`(document.querySelectorAll(".answer-more details").forEach((e) => (e.open = true)), "")`)
 			look(prompt)
 			if n == 0 {

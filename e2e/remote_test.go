@@ -121,16 +121,21 @@ func (r *remote) say(m map[string]any) {
 // call is a request and its result.
 func (r *remote) call(method string, params any) json.RawMessage {
 	r.t.Helper()
+	reply := r.request(method, params)
+	if reply.Error != nil {
+		r.t.Fatalf("%s: %s: %s", r.name, method, reply.Error)
+	}
+	return reply.Result
+}
+
+func (r *remote) request(method string, params any) message {
+	r.t.Helper()
 	r.mu.Lock()
 	r.next++
 	id := strconv.Itoa(r.next)
 	r.mu.Unlock()
 	r.say(map[string]any{"id": r.next, "method": method, "params": params})
-	reply := r.want("the reply to "+method, func(m message) bool { return m.Method == "" && string(m.ID) == id })
-	if reply.Error != nil {
-		r.t.Fatalf("%s: %s: %s", r.name, method, reply.Error)
-	}
-	return reply.Result
+	return r.want("the reply to "+method, func(m message) bool { return m.Method == "" && string(m.ID) == id })
 }
 
 // session makes a session in a folder and follows it.
@@ -147,9 +152,20 @@ func (r *remote) session(folder string) string {
 	return made.Session.SessionID
 }
 
+// prompt gives the agent something to do as soon as it does nothing else.
 func (r *remote) prompt(session, text string) {
 	r.t.Helper()
-	r.call("session/send", map[string]any{"sessionId": session, "content": text})
+	const busy = "-32010"
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		reply := r.request("session/send", map[string]any{"sessionId": session, "content": text})
+		if reply.Error == nil {
+			return
+		}
+		if !strings.Contains(string(reply.Error), busy) {
+			r.t.Fatalf("%s: session/send: %s", r.name, reply.Error)
+		}
+	}
+	r.t.Fatalf("%s: the agent is always busy", r.name)
 }
 
 // question is a question of the agent.

@@ -148,7 +148,7 @@ func (m *step) call(c *toolCall) *toolCall {
 	}
 	stream("tool_input_start", object{"toolName": c.name})
 	input := string(encode(c.input))
-	for _, piece := range pieces(input, 24) {
+	for _, piece := range pieces(input, max(24, len(input)/maxInputPieces)) {
 		if !m.t.pause(toolInputDelay) {
 			return c
 		}
@@ -162,6 +162,10 @@ func (m *step) call(c *toolCall) *toolCall {
 	m.t.calls++
 	return c
 }
+
+// maxInputPieces bounds how long the input of a tool takes to come: a command of megabytes is there to be looked at, not
+// to be waited for.
+const maxInputPieces = 200
 
 // commit ends the model request: what it cost and what it said.
 func (m *step) commit() {

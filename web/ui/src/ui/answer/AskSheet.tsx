@@ -25,7 +25,7 @@ export function AskSheet({ conversation }: { conversation: Conversation }) {
   const ask = shownIn(conversation.id);
   const sheet = ask && !minimised.value;
   return (
-    <div class={sheet ? "answer open" : "answer"}>
+    <div class={sheet ? "asking open" : "asking"}>
       <Spoken ask={ask} />
       <Told sessionId={conversation.id} />
       {sheet ? <Sheet ask={ask} conversation={conversation} /> : <WaitingBar ask={ask} />}

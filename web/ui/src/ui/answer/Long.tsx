@@ -7,6 +7,7 @@ import { t } from "../../i18n";
 import { inert } from "../rows/inert";
 
 const PIECE = 16_384; // characters laid out in one go: some screens full, some milliseconds
+const STEP = 8; // pieces that are laid out at most when the reader comes to the end of those there are
 const FEW = 12; // lines that are seen at once even on a phone: nothing to say about them
 
 export function Long({ text, label }: { text: string; label: string }) {
@@ -18,7 +19,7 @@ export function Long({ text, label }: { text: string; label: string }) {
   useEffect(() => {
     if (!rest.current) return;
     const seen = new IntersectionObserver((entries) => {
-      if (entries.some((e) => e.isIntersecting)) setShown((n) => n + 1);
+      if (entries.some((e) => e.isIntersecting)) setShown((n) => n + Math.min(n, STEP));
     });
     seen.observe(rest.current);
     return () => seen.disconnect();
