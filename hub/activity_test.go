@@ -151,3 +151,31 @@ func TestActivityFollowsWhatPrecedes(t *testing.T) {
 		t.Error("the prompt was not told")
 	}
 }
+
+// The same holds for who follows the session's topic: of what was printed before
+// the agent took the prompt nothing comes after the notice of it.
+func TestActivityFollowsWhatPrecedesInATopic(t *testing.T) {
+	h, _, u := scriptedTopic(t)
+	c := h.Connect("c", hubtest.As{Profile: auth.Replayable})
+	follow(t, c, conversationOne)
+	id := c.Request("v4/command", sendText("s1", "cmd-1", "x"))
+	command := u.p.WantRequest("v4/command", 1)
+	u.p.Print(u.next(appended(textRow(1, "a"))))
+	for range 50 {
+		u.p.Print(u.next(piece(1, "text", "b")))
+	}
+	u.p.Reply(command, `{"commandId":"cmd-1","status":"accepted","result":{"type":"inputAccepted","delivery":"queue","inputId":"cmd-1","messageId":"m-1"},"revisionAtDecision":0}`)
+	c.WantReply(id)
+	last := ""
+	for _, m := range c.Messages() {
+		if m.Method == "v4/conversation/frame" {
+			last = m.Path("params", "frame", "toSeq")
+		}
+		if m.Method == "hub/activity" && last != "51" {
+			t.Errorf("the prompt was told after frame %s", last)
+		}
+	}
+	if told := c.All("hub/activity", `"messageId":"m-1"`, `"outcome":"queue"`); len(told) != 1 {
+		t.Errorf("the prompt was told %d times", len(told))
+	}
+}

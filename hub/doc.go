@@ -44,6 +44,14 @@
 //  10. Another epoch, an evicted number or a new app-server: an explicit verdict,
 //     then a snapshot that belongs to a stated number (residency.go).
 //
+// # People together
+//
+// Beside the streams the hub tells those who follow a session (attached, in
+// activity.go) what they need of each other: who is here and looks (presence.go,
+// attention.go), who did what (activity.go), and who steers, if that is one at a
+// time (control.go). Where nobody looks, devices are told of questions by push
+// (push.go). None of it touches the way of an update.
+//
 // # Goroutines
 //
 //	goroutine            started by     runs                      ends when
