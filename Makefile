@@ -46,7 +46,7 @@ bench: ## whole process over loopback; figures and reading in docs/performance.m
 	go run ./internal/bench
 
 e2e: ## real binary, real browser, real proxy; wants chromium, nginx and promtool
-	go test -tags e2e -count=1 -v -timeout 10m ./e2e/...
+	go test -tags e2e -count=1 -v -timeout 30m ./e2e/...
 
 ui: ## the page: its types, its tests, and that web/dist is what web/ui builds, byte for byte
 	cd web/ui && npm ci --no-audit --no-fund --loglevel=error && npm run -s check && npm test

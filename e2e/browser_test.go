@@ -127,38 +127,79 @@ func (p *page) wantTrue(what, expression string) {
 	}
 }
 
-// wantConnected waits for what the page shows only after the hub's first message.
+// wantConnected goes through the door to which a pairing link leads, and waits until what is shown is what the hub knows.
 func (p *page) wantConnected() {
 	p.t.Helper()
-	p.do("wait for the connection", chromedp.WaitVisible("#main"))
+	p.wantTrue("the door or the page is there", `document.querySelector(".pair-form, .shell[data-live=true]") !== null`)
+	if p.evaluate(`String(document.querySelector(".pair-form") !== null)`) == "true" {
+		p.do("go in", chromedp.Click(".pair-form .primary", chromedp.NodeVisible))
+	}
+	p.wantLive()
 }
 
-// press clicks the button whose text starts like this inside an element.
+func (p *page) wantLive() {
+	p.t.Helper()
+	p.wantTrue("the page is live", `document.querySelector(".shell")?.dataset.live === "true"`)
+}
+
+// press clicks the button or link that is named like this, or begins like this, inside elements of a class.
 func (p *page) press(inside, text string) {
 	p.t.Helper()
-	button := fmt.Sprintf(`//*[@id=%q]//button[starts-with(normalize-space(.), %q)]`, inside, text)
+	within := fmt.Sprintf(`//*[contains(concat(" ", normalize-space(@class), " "), %q)]//*[self::button or self::a or self::summary]`, " "+inside+" ")
+	button := fmt.Sprintf(`%s[starts-with(normalize-space(.), %q) or @aria-label=%q]`, within, text, text)
 	p.do("press "+text, chromedp.WaitVisible(button), chromedp.WaitEnabled(button), chromedp.Click(button))
 }
 
-// createSession makes a session through the form and waits until it is on the screen.
+// fill puts text into a field as somebody who types it.
+func (p *page) fill(selector, text string) {
+	p.t.Helper()
+	p.do("fill in "+selector, chromedp.WaitVisible(selector), chromedp.Click(selector), chromedp.SendKeys(selector, text))
+}
+
+// replace puts text in place of what a field holds.
+func (p *page) replace(selector, text string) {
+	p.t.Helper()
+	p.do("find "+selector, chromedp.WaitVisible(selector))
+	p.evaluate(fmt.Sprintf("(document.querySelector(%q).select(), '')", selector))
+	p.do("fill in "+selector, chromedp.SendKeys(selector, text))
+}
+
+// createSession makes a session in a folder and waits until it is on the screen.
 func (p *page) createSession(folder string) {
 	p.t.Helper()
-	p.do("fill in the folder", chromedp.WaitVisible("#workspace"), chromedp.SetValue("#workspace", folder))
-	p.press("create", "Create")
+	p.wantConnected()
+	p.evaluate(`location.hash = "/new"`)
+	p.wantTrue("another folder can be named", `(() => {
+		const select = document.querySelector(".new-session select");
+		if (!select) return false;
+		if (select.value) { select.value = ""; select.dispatchEvent(new Event("change", { bubbles: true })); }
+		return document.querySelector(".new-session input") !== null;
+	})()`)
+	p.fill(".new-session input[placeholder='/']", folder)
+	p.press("new-session", "Start")
 	p.wantSession()
 }
 
-// wantSession waits until a session is followed: the page then moves the focus to its title, which would take the
-// focus away from whatever a quick hand has begun to type.
+// open follows the session with this title from the list.
+func (p *page) open(title string) {
+	p.t.Helper()
+	link := fmt.Sprintf(`//*[contains(@class, "session-item")]/a[contains(., %q)]`, title)
+	p.do("open "+title, chromedp.WaitVisible(link), chromedp.Click(link))
+	p.wantSession()
+}
+
+// wantSession waits until a session is followed.
 func (p *page) wantSession() {
 	p.t.Helper()
-	p.wantTrue("the session is followed", `document.activeElement?.id === "session-title"`)
-	p.wantText("#session-state", "idle")
+	p.wantTrue("the session is followed", `document.querySelector(".session[data-state=live] textarea") !== null`)
 }
 
 // prompt types a prompt and sends it.
 func (p *page) prompt(text string) {
 	p.t.Helper()
-	p.do("type a prompt", chromedp.WaitVisible("#prompt"), chromedp.SendKeys("#prompt", text))
-	p.press("send", "Send")
+	p.fill(".session textarea", text)
+	p.press("session", "Send")
 }
+
+// told is what the transcript says, wherever the reader is in it.
+const told = ".session .log"

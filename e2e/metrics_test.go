@@ -16,8 +16,8 @@ func TestPrometheusAcceptsTheMetrics(t *testing.T) {
 	p := openPage(t, "desk", d.desk)
 	p.createSession("/demo")
 	p.prompt("ask")
-	p.press("cards", "Allow once")
-	p.wantText("#log", allowedText)
+	p.tap("Allow once")
+	p.wantText(told, allowedText)
 
 	response, err := http.Get(d.url + "/metrics")
 	if err != nil {

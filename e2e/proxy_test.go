@@ -106,10 +106,10 @@ func TestTurnThroughNginx(t *testing.T) {
 	p := openPage(t, "phone", d.phone)
 	p.createSession("/demo")
 	p.prompt("ask")
-	p.press("cards", "Allow once")
-	p.wantText("#log", allowedText)
+	p.tap("Allow once")
+	p.wantText(told, allowedText)
 	p.prompt("burst 2000")
-	p.wantText("#log", "word 2000 of 2000")
+	p.wantText(told, "word 2000 of 2000")
 }
 
 func TestMetricsAreNotOpenThroughAProxy(t *testing.T) {

@@ -91,7 +91,7 @@ for (const name of (await readdir(join(here, "public"))).sort()) files.set(name,
 
 const worker = await build({ ...shared, entryPoints: ["src/sw.ts"], format: "iife", define: {
   BUILD: JSON.stringify(placeholder),
-  SHELL: JSON.stringify(["./", ...[...files.keys()].filter((name) => name !== "index.html").sort()]),
+  SHELL: JSON.stringify(["./", "icon.svg", "icon-192.png", ...[...files.keys()].filter((name) => /\.(js|css)$/.test(name)).sort()]),
 } });
 files.set("sw.js", Buffer.from(worker.outputFiles[0].text));
 

@@ -9,7 +9,7 @@ const PATIENCE = 2_500; // ms; a network that answers later is as good as none w
 const KEPT = 2; // caches: this version's, and that of pages which are still open
 
 self.addEventListener("install", (e) => {
-  e.waitUntil(caches.open(NAME).then((cache) => cache.addAll(SHELL.map((path) => new Request(path, { cache: "reload" })))).then(() => self.skipWaiting()));
+  e.waitUntil(caches.open(NAME).then((cache) => cache.addAll(SHELL.map((path) => (path === "./" ? path : `${path}?v=${BUILD}`)))).then(() => self.skipWaiting()));
 });
 
 self.addEventListener("activate", (e) => {

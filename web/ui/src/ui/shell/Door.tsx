@@ -29,9 +29,12 @@ function Refusal() {
 function NameDevice({ code }: { code: string }) {
   const name = useSignal("");
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useEffect(() => {
+    field.current?.focus();
+    performance.mark("usable"); // for who measures a first visit
+  }, []);
   return (
-    <form class="stack" onSubmit={(e) => (e.preventDefault(), void pairAs(code, name.value.trim()))}>
+    <form class="stack pair-form" onSubmit={(e) => (e.preventDefault(), void pairAs(code, name.value.trim()))}>
       <h1>{t("arrive.name.title")}</h1>
       <p>{t("arrive.name.why")}</p>
       <label class="field">
@@ -48,7 +51,7 @@ function SignIn() {
   const typed = useSignal("");
   const { kind, reason } = link.status.value;
   return (
-    <form class="stack" onSubmit={(e) => (e.preventDefault(), typed.value.trim() && signInWith(typed.value.trim()))}>
+    <form class="stack sign-in" onSubmit={(e) => (e.preventDefault(), typed.value.trim() && signInWith(typed.value.trim()))}>
       <h1>{kind === "ended" && reason === "signedOut" ? t("arrive.signedOut") : t("arrive.signIn.title")}</h1>
       <ol class="steps">
         <li>{t("arrive.signIn.run")} <code>hub pair</code></li>
