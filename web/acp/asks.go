@@ -109,14 +109,18 @@ func (c *Conn) takeAnswer(w *output, a *ask, number int64, in incoming) {
 	}
 	a.number = 0
 	defer c.showAsks(w)
+	out := askParked
+	if a.place.asksHeld {
+		out = askWaiting // the client loads the session: the question comes again
+	}
 	if in.result == nil {
 		c.adapter.log.Info("an ACP client could not show a question", "connection", c.ID(), "requestId", a.RequestID, "error", string(in.failed[:min(len(in.failed), 200)]))
-		a.state = askParked
+		a.state = out
 		return
 	}
 	outcome, err := a.dialog.Answer(in.result)
 	if err != nil {
-		a.state = askParked // that was nobody's decision
+		a.state = out // that was nobody's decision
 		return
 	}
 	a.place.show(w, outcome.After)

@@ -149,6 +149,9 @@ func (c *checker) block(at string, v any) {
 	case "resource_link":
 		c.text(at+".uri", b["uri"])
 		c.text(at+".name", b["name"])
+	case "resource":
+		inside, _ := b["resource"].(map[string]any)
+		c.text(at+".resource.uri", inside["uri"])
 	default:
 		c.fault("%s.type %v is unknown", at, b["type"])
 	}

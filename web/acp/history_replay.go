@@ -241,6 +241,9 @@ func (t *Translator) firstKnown(list []message) int {
 			return i
 		}
 	}
+	if t.o.Fresh {
+		return 0
+	}
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].role == roleUser {
 			return i + 1

@@ -78,6 +78,7 @@ type peer struct {
 	loads    map[string]int
 	closed   int
 	left     bool
+	widest   int // bytes of the largest write
 	calls    int
 }
 
@@ -147,6 +148,7 @@ func (c *peer) WriteFrames(frames net.Buffers) error {
 		return errors.New("the connection is closed")
 	}
 	for _, b := range frames {
+		c.widest = max(c.widest, len(b))
 		for len(b) > 0 {
 			text, rest, err := nextFrame(b)
 			if err != nil {
@@ -508,3 +510,12 @@ func scripted(t *testing.T) (*stage, *hubtest.Process) {
 const idleSnapshot = `{"session":{"sessionId":"s1","workspace":{"workspacePath":"/w/demo","workspaceKey":"w"},"title":"One","mode":"build","status":"idle"},` +
 	`"settings":{"mode":{"current":"build"},"model":{"current":{"providerId":"p","modelId":"m"},"available":[{"ref":{"providerId":"p","modelId":"m"},"label":"M","contextWindow":1000}]},"thoughtLevel":{"enabled":false,"available":[]}},` +
 	`"projection":{"status":"idle","contextUsed":10,"contextWindow":1000,"activeToolCalls":[],"backgroundJobs":[]},"runtime":{"eventSeq":0},"messages":[],"todos":[],"slashCommands":[]}`
+
+// elementsOf reads the elements of a member that is an array.
+func elementsOf(obj []byte, key string) (elements [][]byte, ok bool) {
+	raw, ok := wire.Get(obj, key)
+	for e := range wire.Elements(raw) {
+		elements = append(elements, e)
+	}
+	return elements, ok
+}

@@ -231,7 +231,7 @@ func (c *Conn) settle(sessionID string, at *state) *place {
 		p = &place{conn: c, sessionID: sessionID, changed: make(chan struct{}), room: c.adapter.enter(sessionID, c)}
 		c.places[sessionID] = p
 	}
-	p.translator = NewTranslator(TranslatorOptions{SessionID: sessionID, Terminal: c.traits().terminal})
+	p.translator = NewTranslator(TranslatorOptions{SessionID: sessionID, Terminal: c.traits().terminal, Fresh: len(at.Messages) == 0})
 	p.translator.Settings(at.Settings)
 	if used, size := at.usage(); size > 0 {
 		p.translator.Usage(used, size)

@@ -33,16 +33,18 @@ func (c *Conn) listSessions(r *request) (any, error) {
 	if err := decode(r, &params); err != nil {
 		return nil, err
 	}
-	all, err := c.adapter.directory.List(r.ctx, c.info.Principal, fresh)
-	if err != nil && len(all) == 0 {
-		return nil, internalError("The sessions cannot be listed now: ZCode does not answer. Try again in a few seconds.")
-	}
+	var at listCursor
 	if params.Cursor != "" {
-		var at listCursor
 		raw, err := base64.RawURLEncoding.DecodeString(params.Cursor)
 		if err != nil || json.Unmarshal(raw, &at) != nil || at.ID == "" {
 			return nil, badParams("cursor: it is none of this list")
 		}
+	}
+	all, err := c.adapter.directory.List(r.ctx, c.info.Principal, fresh)
+	if err != nil && len(all) == 0 {
+		return nil, internalError("The sessions cannot be listed now: ZCode does not answer. Try again in a few seconds.")
+	}
+	if at.ID != "" {
 		all = After(all, time.UnixMilli(at.UpdatedAt), at.ID)
 	}
 	result := struct {
@@ -226,7 +228,16 @@ func (c *Conn) forkSession(r *request) (any, error) {
 	if r.sessionID == "" {
 		return nil, badParams("sessionId is missing")
 	}
-	result, err := c.native.Call(r.ctx, "session/fork", map[string]any{"sessionId": r.sessionID, "target": map[string]string{"kind": "latestCheckpoint"}})
+	latest, err := c.native.Call(r.ctx, "session/messages", map[string]any{"sessionId": r.sessionID, "limit": 1})
+	if err != nil {
+		return nil, err
+	}
+	list, _ := wire.Get(latest, "messages")
+	target := map[string]string{"kind": "message", "messageId": newestID(list)}
+	if target["messageId"] == "" {
+		return nil, badParams("the session is empty: there is nothing to fork")
+	}
+	result, err := c.native.Call(r.ctx, "session/fork", map[string]any{"sessionId": r.sessionID, "target": target})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ type TranslatorOptions struct {
 	Window int64
 	// Pinned: somebody named the session, and the app-server's own titles are not shown.
 	Pinned bool
+	// Fresh: the session was empty when this connection began to follow it, so all that is stored later is news.
+	Fresh bool
 }
 
 // A Translator turns what the app-server says about one session into ACP updates, for one connection: it knows what
