@@ -426,3 +426,28 @@ func TestNewSessionBeginsWithItsPrompt(t *testing.T) {
 	p.hit(".new-session", "Start")
 	p.wantAnswered("hello from the form")
 }
+
+func TestPromptOfARevokedDeviceWaitsUntilSomebodySendsItAgain(t *testing.T) {
+	d := startDemo(t)
+	r := d.connect("script", "operator")
+	s := r.session("/demo")
+	f := startFaultProxy(t, d.url)
+	p := openPageAt(t, phoneSize, "Phone", f.url(d.link("Phone", "operator")))
+	p.follow(d, s)
+	f.goDown()
+	p.write("written too late")
+	p.hit(".sender", "Send")
+	p.wantText(".outgoing", "Not sent yet")
+	d.hub("devices", "revoke", "Phone")
+	f.comeUp()
+	p.wantTrue("the page is shut out", `!document.querySelector(".shell")`)
+	p.do("come back as another device", chromedp.Navigate("about:blank"), chromedp.Navigate(f.url(d.link("Phone again", "operator"))))
+	p.follow(d, s)
+	p.wantText(".outgoing", "This was written before this browser was paired anew.")
+	if n := r.prompted(s, "written too late"); n != 0 {
+		t.Fatalf("the agent got it %d times", n)
+	}
+	p.hit(".outgoing", "Try again")
+	p.wantAnswered("written too late")
+	p.wantTrue("nothing is on its way", `!document.querySelector(".outgoing")`)
+}

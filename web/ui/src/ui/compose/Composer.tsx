@@ -137,7 +137,8 @@ function Writer({ conversation, steering, pending }: { conversation: Conversatio
         <Files draftKey={id} sessionId={id} />
         <Editor field={field} text={text} label={t("compose.label")} commands={[...(presentation?.slashCommands ?? []), ...ownCommands()]}
           placeholder={dragging ? t("compose.drop") : t(running ? "compose.placeholderRunning" : "compose.placeholder")}
-          onText={(v) => { draft.value = { ...draft.peek(), text: v }; if (problem) setProblem(""); }} onSend={() => sendNow()} onFiles={addFiles} />
+          onText={(v) => { draft.value = { ...draft.peek(), text: v }; if (problem) setProblem(""); }} onSend={() => sendNow()} onFiles={addFiles}
+          onFocus={() => void learn(id)} />
         <div class="tools">
           <Menu name={t("compose.more")} face={<Plus />} class="icon-button">
             {(close) => <>{lines(close)}{head && <MoreItems head={head} steering={steering} close={close} />}</>}

@@ -57,13 +57,15 @@ export function NewSession({ workspaces, limited, onCreated }: {
 
   return (
     <form class="new-session writer" aria-label={t("compose.new")} onSubmit={(e) => { e.preventDefault(); void start(); }}>
-      <label class="field">
-        <span>{t("compose.new.workspace")}</span>
-        <select value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
-          {workspaces.map((w) => <option key={w.id} value={w.id}>{w.name}</option>)}
-          <option value="">{t("compose.new.other")}</option>
-        </select>
-      </label>
+      {workspaces.length > 0 && (
+        <label class="field">
+          <span>{t("compose.new.workspace")}</span>
+          <select value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
+            {workspaces.map((w) => <option key={w.id} value={w.id}>{w.name}</option>)}
+            <option value="">{t("compose.new.other")}</option>
+          </select>
+        </label>
+      )}
       {!chosen && (
         <label class="field">
           <span>{t("compose.new.path")}</span>

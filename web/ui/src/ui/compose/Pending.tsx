@@ -26,16 +26,14 @@ function Prompt({ command, onEdit, onHeld }: { command: Command; onEdit: (c: Com
     <li class={no ? "outgoing no" : "outgoing"} data-fate={fate.kind}>
       <p class="outgoing-text">{input.text}</p>
       {!!input.attachments?.length && <small>{t("compose.queue.files", { n: input.attachments.length })}</small>}
-      <p class="outgoing-fate" role="status">{fateText(fate)}</p>
-      {(no || fate.kind === "unsent") && (
-        <div class="buttons">
-          {held && <button type="button" onClick={() => onHeld(command, true)}>{t("compose.held.keep")}</button>}
-          {held && <button type="button" onClick={() => onHeld(command, false)}>{t("compose.held.clear")}</button>}
-          {no && !held && <button type="button" onClick={() => outbox.retry(command)}>{t("compose.again")}</button>}
-          <button type="button" onClick={() => onEdit(command)}>{t(no ? "compose.edit" : "compose.takeBack")}</button>
-          {no && <button type="button" onClick={() => outbox.forget(command)}>{t("compose.discard")}</button>}
-        </div>
-      )}
+      <div class="outgoing-foot">
+        <p role="status">{fateText(fate)}</p>
+        {held && <button type="button" class="text-button" onClick={() => onHeld(command, true)}>{t("compose.held.keep")}</button>}
+        {held && <button type="button" class="text-button" onClick={() => onHeld(command, false)}>{t("compose.held.clear")}</button>}
+        {no && !held && <button type="button" class="text-button" onClick={() => outbox.retry(command)}>{t("compose.again")}</button>}
+        {(no || fate.kind === "unsent") && <button type="button" class="text-button" onClick={() => onEdit(command)}>{t(no ? "compose.edit" : "compose.takeBack")}</button>}
+        {no && <button type="button" class="text-button" onClick={() => outbox.forget(command)}>{t("compose.discard")}</button>}
+      </div>
     </li>
   );
 }

@@ -73,7 +73,7 @@ export function fateText(fate: Fate): string {
     case "cancelled":
       return t(`compose.fate.${fate.kind}`);
     case "waiting":
-      return t("compose.fate.waiting", { reason: reason(fate.code) + " ", s: Math.max(0, Math.ceil((fate.until - link.now()) / 1000)) });
+      return t("compose.fate.waiting", { reason: reason(fate.code), s: Math.max(0, Math.ceil((fate.until - link.now()) / 1000)) });
     case "accepted":
       return t(fate.delivery === "guide" ? "compose.fate.guided" : "compose.fate.accepted");
     case "queued":
