@@ -34,17 +34,20 @@ afterEach(() => {
 
 const running = { phase: "running", activeWorks: [], lastError: null, apiRetry: null } as unknown as Head["control"];
 const frame = () => act(() => void vi.advanceTimersByTime(40));
+const frames = () => Array.from({ length: 30 }).forEach(frame);
 
 function show(of: Row[] = rows, more: Partial<Head> = {}) {
   const c = conversation(of, more);
   act(() => render(<Transcript conversation={c} />, document.body));
+  act(() => void (c.rowIds.value = [...c.rowIds.value])); // a list that has its size looks again at what fits
+  frames();
   return c;
 }
 const text = () => document.querySelector(".log")!.textContent!;
 const all = (selector: string) => [...document.querySelectorAll<HTMLElement>(selector)];
 const press = (found: HTMLElement | undefined) => {
   act(() => found!.click());
-  frame();
+  frames();
 };
 
 test("every kind of row says what it is about, folded and open", { timeout: 60_000 }, () => {

@@ -15,11 +15,12 @@ export interface Range {
   to: number; // exclusive
 }
 
-// Laid out beyond each edge of the window, in windows: a quick swipe must not outrun it.
-const beyond = 1;
+// What is laid out beyond each edge of the window, in windows: a little at once; so much soon, a few items a frame, for a
+// quick swipe not to outrun it; and what was laid out stays until it is this far away.
+const atOnce = 0.15, soon = 1, far = 1.5;
 
-// The range is moved when less than this is left of it.
-const margin = 0.4;
+// So many items more on each side take a slow phone a part of a frame.
+const step = 3;
 
 // So close to the end (px) counts as there for somebody who scrolls towards it.
 const endZone = 24;
@@ -86,7 +87,11 @@ export class Scroller {
   list(keys: number[]): void {
     const stay = new Set(keys);
     this.anchor = this.anchor && moved(this.heights, this.anchor, (key) => stay.has(key));
+    const { from, to } = this.range.peek(); // goes with its items
+    const first = this.heights.keys[from];
     this.heights.set(keys);
+    const at = first === undefined ? undefined : this.heights.place(first);
+    if (at !== undefined && at !== from) this.range.value = { from: at, to: Math.min(at + to - from, keys.length) };
     this.lay();
   }
 
@@ -173,20 +178,30 @@ export class Scroller {
     }
     if (!changed) return;
     this.place();
+    this.soon();
+  }
+
+  // lay finds what has to be laid out now, and comes back with the next frame while more is to follow.
+  private lay(): void {
+    const { heights } = this;
+    const count = heights.keys.length;
+    const size = this.el?.clientHeight || 800; // before the first layout: more than most windows have
+    const top = Math.min(this.wanted(), Math.max(heights.total - size, 0));
+    const around = (windows: number): Range => ({ from: heights.at(top - size * windows), to: Math.min(heights.at(top + size * (1 + windows)) + 1, count) });
+    const now = this.range.peek(), need = around(atOnce), goal = around(soon), most = around(far);
+    const joins = now.from < need.to && now.to > need.from;
+    const from = joins ? Math.max(Math.min(now.from, Math.max(goal.from, now.from - step)), most.from) : need.from;
+    const to = joins ? Math.min(Math.max(now.to, Math.min(goal.to, now.to + step)), most.to) : need.to;
+    const next = { from: Math.min(from, need.from), to: Math.max(to, need.to) };
+    if (next.from !== now.from || next.to !== now.to) this.range.value = next;
+    if (next.from > goal.from || next.to < goal.to) this.soon();
+  }
+
+  private soon(): void {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.lay();
     });
-  }
-
-  // lay finds what has to be laid out. The range moves only when the window comes near its edges.
-  private lay(): void {
-    const count = this.heights.keys.length;
-    const size = this.el?.clientHeight || 800; // before the first layout: more than most windows have
-    const top = Math.min(this.wanted(), Math.max(this.heights.total - size, 0));
-    const around = (windows: number) => ({ from: this.heights.at(top - size * windows), to: Math.min(this.heights.at(top + size * (1 + windows)) + 1, count) });
-    const now = this.range.peek(), need = around(margin);
-    if (now.from > need.from || now.to < need.to || now.to > count) this.range.value = around(beyond);
   }
 
   private look(): void {
