@@ -16,6 +16,8 @@ type reading struct {
 	scratch  []byte // for building an update
 	touched  *session.Session
 	others   map[*session.Session]struct{} // touched too, in the same batch
+
+	workspaces map[string]bool // that clients were told of
 }
 
 // inbound takes one line of the app-server, on its stdout goroutine:
@@ -151,6 +153,9 @@ func (h *Hub) forwardNotification(line []byte, e *wire.Envelope) {
 	if notForClients(e.Method) {
 		h.metrics.dropped.Inc()
 		return
+	}
+	if string(e.Method) == "state.updated" {
+		h.tellWorkspace(e)
 	}
 	frame := fanout.Frame(line)
 	if len(e.SessionID) == 0 {

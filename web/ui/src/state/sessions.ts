@@ -14,7 +14,7 @@ export interface Workspace {
 }
 
 const LIST_SOON = 400; // ms; what changes the list comes in groups
-const LIST_EVERY = 30_000; // ms; a workspace that another device opens is there before its owner has walked over
+const LIST_EVERY = 60_000; // ms; the hub tells of new workspaces, so this only mends what went wrong
 const LIST_MOST = 200; // sessions; the workspaces of older ones are not followed
 
 export const workspaces = signal<Workspace[]>([]);
@@ -123,7 +123,10 @@ export function forgetSessions(): void {
 }
 
 link.on("hub/hello", () => void list());
-link.on("state.updated", listSoon);
+link.on("hub/workspace", ({ workspace }: { workspace: SessionInfo["workspace"] }) => {
+  know({ id: workspace.workspaceIdentity || workspace.workspacePath, path: workspace.workspacePath, key: workspace.workspaceKey });
+  listed.value = true;
+});
 link.on("hub/appServer", ({ state }) => state === "ready" && listSoon());
 link.on("hub/activity", ({ sessionId }) => session(sessionId) || listSoon());
 setInterval(() => document.hidden || void list(), LIST_EVERY);
