@@ -58,7 +58,6 @@ func (r *reach) dialStarting(ctx context.Context, a *app, c *config, path string
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the hub that was started does not listen: see %s", logFile))
 	defer cancel()
 	for {
-		// Another editor may have started one at the same time: ours ends then, and the other one answers.
 		if ws, err := r.dial(ctx, c, path, nil); !errors.Is(err, errNotRunning) {
 			return ws, err
 		}
@@ -66,10 +65,10 @@ func (r *reach) dialStarting(ctx context.Context, a *app, c *config, path string
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case err := <-ended:
-			if ws, dialErr := r.dial(ctx, c, path, nil); dialErr == nil {
-				return ws, nil
+			// Another editor may have started a hub at the same time: ours ends then, and the other one will answer.
+			if !dataDirHeld(c.DataDir) {
+				return nil, fmt.Errorf("the hub could not be started (%v): see %s", err, logFile)
 			}
-			return nil, fmt.Errorf("the hub could not be started (%v): see %s", err, logFile)
 		case <-time.After(startPoll):
 		}
 	}

@@ -43,6 +43,16 @@ func openDataDir(path string) (*dataDir, error) {
 	return d, nil
 }
 
+// dataDirHeld tells whether a hub has the directory, be it still starting.
+func dataDirHeld(path string) bool {
+	lock, err := os.Open(filepath.Join(path, "hub.lock"))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = lock.Close() }()
+	return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+}
+
 // holder reads who wrote itself into the lock file, for the sentence to the second hub.
 func holder(lock *os.File) string {
 	var buf [20]byte // a process id
