@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
 )
@@ -346,5 +349,57 @@ func TestLongSessionOpensAndScrolls(t *testing.T) {
 	}
 	if p95 := quantile(tr.cpu, 0.95); p95 > longTask {
 		t.Errorf("while scrolling, the 95th percentile of tasks is %v, more than %v", p95, longTask)
+	}
+}
+
+// held is how much memory the page's scripts hold, in MiB, and how many nodes its document has, once what is garbage is gone.
+func (p *page) held() (heap float64, nodes float64) {
+	p.t.Helper()
+	command(p, "collect garbage", heapprofiler.CollectGarbage, cdp.Empty{})
+	p.do("read the metrics", chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, t, performance.Enable, performance.EnableParams{}); err != nil {
+			return err
+		}
+		got, err := cdp.Call(ctx, t, performance.GetMetrics, cdp.Empty{})
+		for _, m := range got.Metrics {
+			switch m.Name {
+			case "JSHeapUsedSize":
+				heap = m.Value / (1 << 20)
+			case "Nodes":
+				nodes = m.Value
+			}
+		}
+		return err
+	}))
+	return heap, nodes
+}
+
+func TestOpenPageDoesNotGrow(t *testing.T) {
+	parts, turns := 4, 4
+	if figures() {
+		turns = 72 // with 500 deltas each it is an hour at 40 a second
+	}
+	d := startPaced(t, "0")
+	r := d.connect("script", "operator")
+	s := r.session("/demo")
+	p := openSession(t, d, phoneSize, "Phone", "operator", s)
+	var heaps, nodes []float64
+	for part := range parts {
+		for n := range turns {
+			r.turn(s, fmt.Sprintf("burst %d", 500+n%2))
+			r.turn(s, fmt.Sprintf("hello %d.%d", part, n))
+		}
+		p.wantText(".log", fmt.Sprintf("hello %d.%d", part, turns-1))
+		p.wantTrue("the turn is over", `document.querySelector(".log .icon.i-busy") === null`)
+		heap, count := p.held()
+		heaps, nodes = append(heaps, heap), append(nodes, count)
+	}
+	t.Logf("%d deltas in %d turns, in quarters: heap %.1f MiB, nodes %.0f", parts*turns*500, 2*parts*turns, heaps, nodes)
+	// The text of the rows that stay loaded is all that may come on top.
+	if last := heaps[parts-1]; last > heaps[0]+8 {
+		t.Errorf("the heap grew from %.1f to %.1f MiB", heaps[0], last)
+	}
+	if last := nodes[parts-1]; last > 2*nodes[0]+2000 {
+		t.Errorf("the document grew from %.0f to %.0f nodes", nodes[0], last)
 	}
 }

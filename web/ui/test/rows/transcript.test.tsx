@@ -10,7 +10,7 @@ const sent = vi.hoisted(() => [] as unknown[][]);
 vi.mock("../../src/wire/link", async () => {
   const { signal } = await import("@preact/signals");
   const nothing = () => () => {};
-  return { link: { status: signal({ kind: "live", since: 0 }), hello: signal(null), rtt: signal(null), call: () => new Promise(() => {}), on: nothing, onRequest: nothing, reply: () => false, now: () => Date.UTC(2026, 5, 1, 9, 34) }, live: signal(true) };
+  return { link: { status: signal({ kind: "live", since: 0 }), hello: signal({ principal: { name: "Desk", rights: ["view", "answer", "control"] } }), rtt: signal(null), call: () => new Promise(() => {}), on: nothing, onRequest: nothing, reply: () => false, now: () => Date.UTC(2026, 5, 1, 9, 34) }, live: signal(true) };
 });
 vi.mock("../../src/state/commands", async () => {
   const { signal } = await import("@preact/signals");

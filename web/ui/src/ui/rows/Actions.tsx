@@ -1,8 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { send, type Command } from "../../state/commands";
+import { may } from "../../state/link";
 import { live } from "../../wire/link";
 import type { Row, UserInputRow } from "../../wire/types";
+import { go, sessionLink } from "../shell/router";
 import { Icon, type Picture } from "./Icon";
 import { useView } from "./view";
 
@@ -18,6 +20,12 @@ interface ActionProps {
 export function Action({ of, label, row, command, onPress }: ActionProps) {
   const { conversation } = useView();
   const [sent, note] = useState<Command | null>(null);
+  const fate = sent?.fate.value;
+  const made = fate?.kind === "accepted" ? fate.result?.sessionId : undefined;
+  useEffect(() => {
+    if (made && made !== conversation.id) go(sessionLink(made)); // a session that goes on from here is what was asked for
+  }, [made]);
+  if (!may("control")) return null;
   const press = () => {
     if (onPress) onPress();
     else if (row && command) note(send(conversation.id, command, { target: { rowId: row.rowId, entityId: row.entityId } }));

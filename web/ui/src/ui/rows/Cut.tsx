@@ -22,7 +22,7 @@ export function Long({ text, head = 8 << 10, tail = 4 << 10, children }: Clipped
   const part = clip(text, shown, tail);
   return (
     <>
-      {children(part.head)}
+      {part.head && children(part.head)}
       {part.cut > 0 && <Cut characters={part.cut} onMore={() => show(shown + (64 << 10))} />}
       {part.tail && children(part.tail)}
     </>

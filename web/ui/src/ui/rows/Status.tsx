@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { send, type Command } from "../../state/commands";
 import type { Conversation } from "../../state/conversation";
-import { link, live } from "../../wire/link";
+import { may } from "../../state/link";
+import { live } from "../../wire/link";
 import type { BackgroundWork, Goal, Head, LastError, Plan, Usage } from "../../wire/types";
 import { sessionLink } from "../shell/router";
 import { Fate } from "./Actions";
@@ -127,7 +128,7 @@ function Work({ work, view }: { work: BackgroundWork; view: View }) {
   const [sent, note] = useState<Command | null>(null);
   const cancel = () => note(send(view.conversation.id, "cancelBackgroundWork", { workId: work.workId }));
   const title = inert(work.title.slice(0, 200));
-  const mayCancel = work.cancellable !== false && work.status === "running" && steers();
+  const mayCancel = work.cancellable !== false && work.status === "running" && may("control");
   return (
     <section class="work">
       <Icon of={pictures[work.status]} />
@@ -139,5 +140,3 @@ function Work({ work, view }: { work: BackgroundWork; view: View }) {
     </section>
   );
 }
-
-const steers = () => link.hello.value?.principal.rights.includes("control") ?? true;

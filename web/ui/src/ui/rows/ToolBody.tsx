@@ -2,7 +2,6 @@ import type { ComponentChildren } from "preact";
 import { t } from "../../i18n";
 import type { ToolCallRow } from "../../wire/types";
 import { ansi } from "./ansi";
-import { clip } from "./clip";
 import { Code } from "./Code";
 import { Copy } from "./Copy";
 import { Long } from "./Cut";
@@ -56,16 +55,12 @@ function Output({ row }: { row: ToolCallRow }) {
 
 // Terminal is the output of a command in its colours.
 function Terminal({ text }: { text: string }) {
-  const shown = clip(text, longestRun, 0);
   return (
     <pre tabIndex={0} dir="ltr">
-      <code>{ansi(shown.head).map((span) => (span.classes ? <span class={span.classes}>{inert(span.text)}</span> : inert(span.text)))}</code>
+      <code>{ansi(text).map((span) => (span.classes ? <span class={span.classes}>{inert(span.text)}</span> : inert(span.text)))}</code>
     </pre>
   );
 }
-
-// One piece of output is never longer: Long shows more of it in steps.
-const longestRun = 256 << 10;
 
 function Edit({ row }: { row: ToolCallRow }) {
   const edits = editsOf(row);
