@@ -94,6 +94,25 @@ func TestQueuedPromptsAreEditedMovedAndDeleted(t *testing.T) {
 	p.wantAccessible("the queue")
 }
 
+func TestEditedPromptWhoseTurnComesIsNotLost(t *testing.T) {
+	d := startDemo(t)
+	r := d.connect("script", "operator")
+	s := r.session("/demo")
+	p := openSession(t, d, laptopSize, "Laptop", "operator", s)
+	r.prompt(s, "slow 10m")
+	p.wantText(".composer", "Stop")
+	p.write("as it was")
+	p.hit(".sender", "Queue")
+	p.wantWaiting("as it was")
+	p.hit(".waiting", "Edit")
+	p.do("write over it", chromedp.SendKeys(".editing textarea", ", and more", chromedp.NodeVisible))
+	r.call("session/stop", map[string]any{"sessionId": s})
+	p.wantText(".queue", "on hold since the turn was stopped")
+	p.hit(".queue", "Run")
+	p.wantAnswered("as it was")
+	p.wantTrue("what was written is in the composer", `document.querySelector(".composer textarea").value === "as it was, and more"`)
+}
+
 func TestQueueOnAPhoneIsBehindAMenuOfThumbSize(t *testing.T) {
 	d := startDemo(t)
 	r := d.connect("script", "operator")
@@ -185,6 +204,8 @@ func TestSlashCommandsWorkByKeyboardAndTheOtherBrowserSeesTheMode(t *testing.T) 
 	phone.hit(".menu-panel", "Edit")
 	laptop.wantText(".composer .pick", "Edit")
 	phone.hit(".composer .tools", "Model")
+	phone.wantText(".menu-panel", "demo-pro")
+	phone.wantAccessible("the models")
 	phone.hit(".menu-panel", "demo-pro")
 	laptop.wantText(".composer .tools", "demo-pro")
 	laptop.write("/mode nonsense")

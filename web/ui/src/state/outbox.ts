@@ -89,9 +89,7 @@ const queryLimit = 64;
 const needsEpoch = new Set(["applyFileRewind", "forkAssistant", "editUserQuery", "retryTurn", "setAssistantFeedback"]);
 const needsBase = new Set([...needsEpoch, "sendQueuedNow", "editQueueItem", "reorderQueueItem", "deleteQueueItem", "setAutoDrain",
   "switchModelConfig", "switchCollaborationMode", "setFollowupMode", "pauseGoal", "resumeGoal"]);
-// Commands that carry what somebody typed: refused or not, that text stays until it is sent or thrown away by hand.
-const carriesText = new Set(["sendText", "sendGoalCommand", "createSession", "editQueueItem", "editUserQuery"]);
-
+// Prompts are what somebody typed: refused or not, that text stays until it is sent or thrown away by hand.
 export const isPrompt = (c: Pick<Command, "type" | "payload">) =>
   c.type === "sendText" || c.type === "sendGoalCommand" || (c.type === "createSession" && c.payload.firstInput != null);
 
@@ -232,8 +230,9 @@ export class Outbox {
 
   private settle(entry: Entry, fate: Fate): void {
     entry.fate.value = fate;
-    if (decided(fate) && fate.kind !== "noop" && carriesText.has(entry.type)) return this.save(entry);
-    if (!isPrompt(entry) || entry.sessionId === null) return this.forget(entry);
+    if (!isPrompt(entry)) return this.forget(entry);
+    if (decided(fate)) return this.save(entry);
+    if (entry.sessionId === null) return this.forget(entry);
     this.store?.removeItem(prefix + entry.id);
     entry.again = setTimeout(() => this.forget(entry), shownFor);
   }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { settled, type Command } from "../../state/commands";
+import { drafts } from "../../state/drafts";
 import type { Steering } from "../../state/steering";
 import { authorOf, isMe } from "../../state/together";
 import type { Head, QueueItem } from "../../wire/types";
@@ -94,24 +95,41 @@ function Waiting({ item, i, n, head, steering, editable, say }: {
   );
 }
 
-// The edited text stays in the field until the agent has it: if it says no, nothing is lost.
+// The edited text is a draft until the agent has it: if it says no, or the page is loaded anew, nothing is lost. If the
+// prompt's turn comes while somebody edits it, what they wrote goes to the composer.
 function EditItem({ item, i, steering, close }: { item: QueueItem; i: number; steering: Steering; close: () => void }) {
-  const [text, setText] = useState(item.text);
+  const draft = drafts.of(item.queueItemId);
+  const [text, setText] = useState(draft.peek().text || item.text);
   const [command, setCommand] = useState<Command | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
+  useEffect(() => () => {
+    const mine = draft.peek().text;
+    const { id, head } = steering.conversation;
+    if (!mine || mine === item.text || head.peek()?.queue.items.some((q) => q.queueItemId === item.queueItemId)) return;
+    draft.value = { text: "" };
+    drafts.restore(id, mine);
+  }, []);
   const fate = command?.fate.value;
   useEffect(() => {
-    if (fate?.kind === "accepted") close();
+    if (fate?.kind === "accepted") leave();
   }, [fate?.kind]);
+  function write(text: string): void {
+    setText(text);
+    draft.value = { text };
+  }
+  function leave(): void {
+    draft.value = { text: "" };
+    close();
+  }
   const busy = fate !== undefined && !settled(fate);
   return (
     <li class="waiting editing">
-      <textarea ref={field} rows={3} value={text} aria-label={t("compose.queue.editLabel", { i: i + 1 })} onInput={(e) => setText(e.currentTarget.value)}
-        onKeyDown={(e) => { if (e.key === "Escape") close(); }} />
+      <textarea ref={field} rows={3} value={text} aria-label={t("compose.queue.editLabel", { i: i + 1 })} onInput={(e) => write(e.currentTarget.value)}
+        onKeyDown={(e) => { if (e.key === "Escape") leave(); }} />
       <div class="buttons">
         <button type="button" class="primary" disabled={busy || !text.trim()} onClick={() => setCommand(steering.editItem(item, text.trim()))}>{t("compose.save")}</button>
-        <button type="button" onClick={close}>{t("compose.cancel")}</button>
+        <button type="button" onClick={leave}>{t("compose.cancel")}</button>
       </div>
     </li>
   );
