@@ -243,11 +243,8 @@ describe("results only", () => {
     bandwidth.value = "results";
     const c = m.follow("s1");
     const socket = await connected();
-    socket.answers["session/list"] = () => ({ sessions: [{ sessionId: "s1", workspace: { workspacePath: "/a", workspaceKey: "/a" } }] });
-    socket.says({ id: socket.calls("session/list")[0].id, result: { sessions: [] } });
+    socket.says({ method: "hub/workspace", params: { workspace: { workspacePath: "/a", workspaceKey: "/a" } } });
     await settle();
-    socket.says({ method: "state.updated", params: {} });
-    await vi.advanceTimersByTimeAsync(500);
     await tell({ ...window([row(1, { text: "a" })], 3), snapshot: { ...window([row(1, { text: "a" })], 3).snapshot, pendingInteractions: [] } }, 3);
     await listed();
     await vi.advanceTimersByTimeAsync(1_100);

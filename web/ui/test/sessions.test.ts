@@ -42,11 +42,9 @@ test("each workspace is followed once, and its sessions are listed by their last
 });
 
 test("a workspace that somebody else begins to use is found without a reload", async () => {
-  let list = [info("s1", "/a")];
-  const socket = await connected(() => list);
-  list = [...list, info("s9", "/new")];
-  socket.says({ method: "state.updated", params: {} });
-  await settle(500);
+  const socket = await connected(() => [info("s1", "/a")]);
+  socket.says({ method: "hub/workspace", params: { workspace: { workspacePath: "/new", workspaceKey: "/new" } } });
+  await settle();
   expect(m.workspaces.value.map((w) => w.id)).toEqual(["/a", "/new"]);
 });
 

@@ -115,13 +115,6 @@ function forget(id: string): void {
   });
 }
 
-// forgetSessions is for when somebody else may sign in next.
-export function forgetSessions(): void {
-  for (const id of [...indexes.keys()]) forget(id);
-  homes.clear();
-  listed.value = false;
-}
-
 link.on("hub/hello", () => void list());
 link.on("hub/workspace", ({ workspace }: { workspace: SessionInfo["workspace"] }) => {
   know({ id: workspace.workspaceIdentity || workspace.workspacePath, path: workspace.workspacePath, key: workspace.workspaceKey });
