@@ -11,19 +11,31 @@ import (
 // cancelTurn takes session/cancel: prompts of this client are over at once, and the turn that runs is stopped, whoever
 // began it. Nothing happens where nothing runs.
 func (c *Conn) cancelTurn(sessionID string) {
-	room := c.adapter.room(sessionID)
-	if room == nil || !c.has(auth.Control) {
+	if !c.has(auth.Control) {
 		return
 	}
+	// Here and not later: a prompt right behind the cancel must not be stopped with it.
 	stopping := c.stopOwn(sessionID)
+	room := c.adapter.room(sessionID)
+	if room == nil {
+		return
+	}
+	gone, release := room.stop(c)
+	if release == nil {
+		return
+	}
+	if gone != nil && gone.conn != c {
+		gone.cancel()
+		stopping = append(stopping, gone)
+	}
 	c.mu.Lock()
 	again := c.stops[sessionID]
 	c.stops[sessionID] = true
 	c.mu.Unlock()
 	if again {
+		release()
 		return // the turn is being stopped, and no other can have begun
 	}
-	release := room.holdPrompts() // here and not later: a prompt right behind the cancel must not be stopped with it
 	started := c.spawn(func() {
 		defer release()
 		c.stopTurn(sessionID, room, stopping)
@@ -64,10 +76,6 @@ func (c *Conn) stopTurn(sessionID string, room *room, stopping []*prompt) {
 		turn, execution, busy = p.turn, p.execution, p.busy()
 		p.cancel(w)
 	})
-	if first := room.first(); first != nil && first.conn != c && busy {
-		first.cancel()
-		stopping = append(stopping, first)
-	}
 	if !busy && len(stopping) == 0 {
 		return
 	}

@@ -203,13 +203,12 @@ func (p *prompt) claim(at *place) error {
 	for {
 		mine, moved := at.room.mayGo(p)
 		var freed <-chan struct{}
-		claimed, compacting := false, false
+		claimed, compacting, busy := false, false, false
 		p.conn.hold(func(*output) {
-			compacting, freed = at.compacting, at.changed
-			if mine && !at.busy() && !p.isCancelled() {
+			compacting, busy, freed = at.compacting, at.busy(), at.changed
+			if mine && !busy && !p.isCancelled() && at.room.claim(p) {
 				claimed = true
 				at.prompt, p.turn, p.sent = p, "", false
-				p.tries.Add(1)
 				at.translator.Shown(p.inputID())
 			}
 		})
@@ -218,7 +217,7 @@ func (p *prompt) claim(at *place) error {
 			return nil
 		case compacting:
 			return internalError("The conversation is being compacted: send the prompt again when that has ended.")
-		case mine:
+		case mine && busy:
 			moved = freed
 		}
 		if err := p.wait(at, moved, 0); err != nil {

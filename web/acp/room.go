@@ -90,7 +90,22 @@ func (r *room) done(p *prompt) {
 func (r *room) mayGo(p *prompt) (bool, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.prompts) > 0 && r.prompts[0] == p && r.stopping == 0, r.changed
+	return r.mayGoLocked(p), r.changed
+}
+
+func (r *room) mayGoLocked(p *prompt) bool {
+	return len(r.prompts) > 0 && r.prompts[0] == p && r.stopping == 0
+}
+
+// claim begins a try of p, if it is still its turn.
+func (r *room) claim(p *prompt) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.mayGoLocked(p) {
+		return false
+	}
+	p.tries.Add(1)
+	return true
 }
 
 // first is the prompt that is with the app-server or next to go; nil if there is none.
@@ -103,12 +118,19 @@ func (r *room) first() *prompt {
 	return r.prompts[0]
 }
 
-// holdPrompts keeps prompts from going until the returned function is called.
-func (r *room) holdPrompts() (release func()) {
+// stop keeps prompts from going until release is called. gone is the prompt that has gone already; nil if there is none.
+// Who is not in the room stops nothing: release is nil.
+func (r *room) stop(c *Conn) (gone *prompt, release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if _, here := r.conns[c]; !here {
+		return nil, nil
+	}
 	r.stopping++
-	return sync.OnceFunc(func() {
+	if len(r.prompts) > 0 && r.prompts[0].tries.Load() > 0 {
+		gone = r.prompts[0]
+	}
+	return gone, sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.stopping--
