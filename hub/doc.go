@@ -63,6 +63,7 @@
 //	child: stderr        child.Start    log and tail              stderr ended
 //	child: supervise     child.Start    the stop ladder           the other four ended
 //	connection           web            Client.Handle             the socket ended
+//	ACP request          web/acp        one request of a client   it is answered, and what it began is over
 //	window               fanout.Stream  publishes, by a timer     at once
 //	sweep                fanout.Stream  serves up to 32 outboxes  they are served
 //	writer               fanout.Outbox  writes what is due        nothing is due
