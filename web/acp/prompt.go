@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"zcodehub/auth"
 )
 
 // A prompt is one session/prompt:
@@ -121,6 +123,9 @@ func (c *Conn) prompt(r *request) (any, error) {
 	at, err := c.follow(r.ctx, r.sessionID)
 	if err != nil {
 		return nil, err
+	}
+	if !c.has(auth.Control) { // now, and not when its turn comes: the one before may wait for an answer
+		return nil, &Error{Code: codeAuth, Message: "Your access does not cover prompts."}
 	}
 	var commands []Command
 	c.write(func(w *output) {
