@@ -87,6 +87,7 @@ export class Scroller {
   list(keys: number[]): void {
     const stay = new Set(keys);
     this.anchor = this.anchor && moved(this.heights, this.anchor, (key) => stay.has(key));
+    if (!this.anchor) this.atEnd.value = true; // nothing of what was read is left
     const { from, to } = this.range.peek(); // goes with its items
     const first = this.heights.keys[from];
     this.heights.set(keys);
