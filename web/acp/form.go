@@ -100,9 +100,11 @@ func (q question) description() string {
 	return strings.Join(lines, "\n")
 }
 
+// choices are the options of which each has a value of its own.
 func (q question) choices() (list []formChoice) {
 	for _, o := range q.Options {
-		if o.value() != "" {
+		known := slices.ContainsFunc(list, func(c formChoice) bool { return c.Const == o.value() })
+		if o.value() != "" && o.value() != skip && !known {
 			list = append(list, formChoice{o.value(), o.label()})
 		}
 	}

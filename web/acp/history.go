@@ -32,7 +32,7 @@ func ReadLog(messages []json.RawMessage) *Log {
 		visible := m.visible()
 		at, twice := places[m.id]
 		switch {
-		case twice && m.id != "":
+		case twice:
 			l.messages[at].raw, l.messages[at].start = raw, m.role == roleUser && visible
 		case visible:
 			places[m.id] = len(l.messages)

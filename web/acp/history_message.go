@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"zcodehub/internal/wire"
@@ -40,11 +41,20 @@ type semantics struct {
 
 func readMessage(raw json.RawMessage) message {
 	var m message
-	_ = json.Unmarshal(memberOf(raw, "info"), &m.info)
-	for part := range wire.Elements(memberOf(raw, "parts")) {
-		m.parts = append(m.parts, storedPart{textOf(part, "type"), part})
+	for member := range wire.Members(raw) {
+		switch string(member.Key) {
+		case "info":
+			_ = json.Unmarshal(member.Value, &m.info)
+		case "parts":
+			for part := range wire.Elements(member.Value) {
+				m.parts = append(m.parts, storedPart{textOf(part, "type"), part})
+			}
+		}
 	}
 	m.id, m.role = first(m.info.MessageID, m.info.ID), m.info.Role
+	if m.id == "" { // no known build stores such, but chunks without an id run together
+		m.id = "hist_" + strconv.FormatUint(sumOf(sumStart, string(raw)), 36)
+	}
 	return m
 }
 

@@ -59,7 +59,7 @@ type modelRef struct {
 
 // value is the model as a config option has it. Ids of providers hold colons and slashes, but no backslash.
 func (m modelRef) value() string {
-	if m == (modelRef{}) {
+	if m.ModelID == "" {
 		return ""
 	}
 	return m.ProviderID + `\` + m.ModelID
@@ -149,7 +149,7 @@ func (t *Translator) ConfigOptions() json.RawMessage { return encode(t.settings.
 
 func (s *settings) options() []configOption {
 	var options []configOption
-	if choices := s.models(); len(choices) > 0 {
+	if choices := s.models(); len(choices) > 0 && s.Model.Current.ModelID != "" {
 		options = append(options, configOption{optionModel, "Model", "model", "select", s.Model.Current.value(), choices})
 	}
 	m := s.modes()

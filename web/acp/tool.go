@@ -128,7 +128,7 @@ func (t *Translator) show(c *card, parent string) []Update {
 	if c.shown {
 		return nil
 	}
-	c.shown, c.status = true, statusPending
+	c.shown, c.final, c.status = true, false, statusPending // final it was without anybody having seen it
 	u := toolUpdate{SessionUpdate: updateTool, ToolCallID: c.id, Title: toolTitle(c.tool, c.input), Kind: toolKind(c.tool),
 		Status: statusPending, RawInput: shortInput(c.input), Locations: placesOf(c.tool, c.input), Meta: c.meta(parent)}
 	switch {

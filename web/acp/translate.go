@@ -184,6 +184,7 @@ func (t *Translator) showInput(inputID, messageID, text string, files []json.Raw
 	if (inputID != "" && here) || seen {
 		return nil
 	}
+	messageID = first(messageID, "input_"+first(inputID, t.turn, "turn"))
 	if text = withoutReminders(text); text != "" {
 		updates = append(updates, newChunk(updateUser, messageID, textBlock(text)))
 	}
