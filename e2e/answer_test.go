@@ -87,6 +87,10 @@ func TestFirstAnswerWinsAndTheOtherScreenIsTold(t *testing.T) {
 	if outcome, by := r.settled(r.asked(s, 1)); outcome != "deny" || by != "Laptop" {
 		t.Errorf("the question ended as %s by %s", outcome, by)
 	}
+	phone.wantText(".transcript .answer-line", "Laptop rejected Bash make all")
+	laptop.wantText(".transcript .answer-line", "You rejected Bash make all")
+	late := openSession(t, d, phoneSize, "Late", "viewer", s)
+	late.wantText(".transcript .answer-line", "Laptop rejected Bash make all")
 	phone.do("dismiss", chromedp.Click(".answer-told button"))
 	phone.wantTrue("the line is gone", `!document.querySelector(".answer-told").innerText.trim()`)
 }
@@ -368,6 +372,24 @@ func TestSheetTakesNoFocusFromWhoTypes(t *testing.T) {
 	}
 }
 
+func TestSheetWaitsUntilWhoTypesOnAPhoneIsDone(t *testing.T) {
+	d := startDemo(t)
+	r := d.connect("script", "operator")
+	s := r.session("/demo")
+	p := openSession(t, d, phoneSize, "Phone", "operator", s)
+	p.do("type", chromedp.SendKeys(".composer textarea", "half a word", chromedp.NodeVisible))
+	r.prompt(s, "ask make all")
+	p.wantText(".answer-bar", "make all")
+	if text := p.evaluate(`document.activeElement.value`); text != "half a word" {
+		t.Errorf("the focus is lost, or the text: %q", text)
+	}
+	p.evaluate(`(document.activeElement.blur(), "")`)
+	p.wantSheet("make all")
+	p.tap("Reject")
+	p.wantNoSheet()
+	p.wantTrue("what was typed is still there", `document.querySelector(".composer textarea").value === "half a word"`)
+}
+
 func TestRestartOfTheAgentEndsItsQuestion(t *testing.T) {
 	d := startDemo(t)
 	r := d.connect("script", "admin")
@@ -430,7 +452,7 @@ func TestAnsweringIsAccessibleAtEverySize(t *testing.T) {
 				p.do("back", chromedp.Click(".answer-bar"))
 			}
 			p.wantTrue("the question is shown", `document.querySelector(".answer-sheet[data-armed=true]") !== null`)
-			p.do("refuse", chromedp.Click(openSheet+" .answer-pair .answer-button.no"))
+			p.do("refuse", chromedp.Click(openSheet+" .answer-pair [data-shortcut=R]"))
 			p.wantNoSheet()
 		}
 	})

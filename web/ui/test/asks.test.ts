@@ -312,3 +312,10 @@ test("the hub's memory adds lines for answers that this page never saw", () => {
   a.noteActivity("s1", [{ n: 2, at: 7, kind: "answer", requestId: "9", outcome: "allow", by: laptop }]);
   expect(lines()).toMatchObject([{ requestId: "9", outcome: "allow", by: laptop, toolName: "Edit", subject: "a.txt", mine: false }]);
 });
+
+test("of a question that ended before this page came, the list says how and the memory says what it was about", async () => {
+  link.settled = [{ requestId: "9", sessionId: "s1", outcome: "deny", by: laptop, at: new Date(link.time).toISOString() }];
+  await link.connect();
+  a.noteActivity("s1", [{ n: 2, at: link.time + 3, kind: "answer", requestId: "9", outcome: "deny", by: laptop, toolCallId: "call-9", toolName: "Bash", summary: "make all" }]);
+  expect(lines()).toMatchObject([{ requestId: "9", outcome: "deny", by: laptop, toolCallId: "call-9", toolName: "Bash", subject: "make all", at: link.time }]);
+});

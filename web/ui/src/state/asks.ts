@@ -64,6 +64,9 @@ export interface Choice {
   optionId?: string;
 }
 
+/** The key of the choice to let the agent go on without an answer, which it takes for an answer. */
+export const SKIP = "skip";
+
 /** A choice on its way: when it was made (the hub's clock), and the connection on which it went out, if it did. */
 interface Sent extends Choice {
   at: number;
@@ -298,6 +301,7 @@ function settled(s: Settlement): void {
     at: time(s.at),
   };
   if (ask) lateness(line, ask.fate.peek());
+  if (ask && skipped(line, ask.fate.peek())) line.outcome = SKIP;
   remember(line);
   if (!ask) return;
   asks.value = asks.peek().filter((a) => a !== ask);
@@ -311,6 +315,8 @@ function lateness(line: Line, fate: Fate): void {
   if (fate.kind === "sending") losers.set(line.requestId, line);
 }
 
+const skipped = (line: Line, fate: Fate) => line.mine && line.outcome === "accept" && "sent" in fate && fate.sent?.key === SKIP;
+
 // remember adds a line, or betters one that knew less. A question that was asked anew has a second line.
 function remember(line: Line): void {
   const lines = history(line.sessionId);
@@ -322,6 +328,7 @@ function remember(line: Line): void {
 function better(old: Line, line: Line): Line {
   return {
     ...line,
+    outcome: old.outcome === SKIP ? SKIP : line.outcome,
     kind: line.kind ?? old.kind,
     toolCallId: line.toolCallId ?? old.toolCallId,
     toolName: line.toolName ?? old.toolName,
@@ -360,14 +367,16 @@ function missing(ask: Ask): void {
 
 const withdraw = (ask: Ask, outcome: string) => settled({ requestId: ask.requestId, sessionId: ask.sessionId, outcome, at: link.now() });
 
-/** noteActivity takes what the hub remembers of a session: lines for answers that this page did not see. */
+/** noteActivity takes what the hub remembers of a session: it tells what was asked where this page did not see it. */
 export function noteActivity(sessionId: string, entries: ActivityEntry[]): void {
   for (const e of entries) {
     if (e.kind !== "answer" || !e.requestId || !e.outcome || find(e.requestId)) continue;
-    const known = history(sessionId).peek().some((l) => l.requestId === e.requestId && l.by !== null);
-    if (known) continue;
     const by = e.by ?? null;
-    remember({ requestId: e.requestId, sessionId, toolCallId: e.toolCallId, toolName: e.toolName, subject: short(e.summary ?? ""), outcome: e.outcome, by, mine: by !== null && isMe(by), at: time(e.at) });
+    const told: Line = { requestId: e.requestId, sessionId, toolCallId: e.toolCallId, toolName: e.toolName, subject: short(e.summary ?? ""), outcome: e.outcome, by, mine: by !== null && isMe(by), at: time(e.at) };
+    const lines = history(sessionId);
+    const known = lines.peek().find((l) => l.requestId === e.requestId && l.by !== null);
+    if (!known) remember(told);
+    else if (!known.toolCallId) lines.value = lines.peek().map((l) => (l === known ? better(told, known) : l));
   }
 }
 

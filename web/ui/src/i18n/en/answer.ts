@@ -105,6 +105,7 @@ export const answer = {
   "answer.line.escalate": "{who} passed {what} on",
   "answer.line.accept": "{who} answered {what}",
   "answer.line.accept.plan": "{who} approved {what}",
+  "answer.line.skip": "{who} let the agent go on without an answer to {what}",
   "answer.line.decline": "{who} refused to answer {what}",
   "answer.line.decline.plan": "{who} sent {what} back",
   "answer.line.cancel": "{who} cancelled {what}",

@@ -105,6 +105,7 @@ export const answer = {
   "answer.line.escalate": "{who}转交了 {what}",
   "answer.line.accept": "{who}回答了 {what}",
   "answer.line.accept.plan": "{who}批准了{what}",
+  "answer.line.skip": "{who}让智能体在没有回答 {what} 的情况下继续",
   "answer.line.decline": "{who}拒绝回答 {what}",
   "answer.line.decline.plan": "{who}退回了{what}",
   "answer.line.cancel": "{who}取消了 {what}",

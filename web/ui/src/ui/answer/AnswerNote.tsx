@@ -1,6 +1,7 @@
 // Who answered what, as it stays in the history.
 
 import { linesOf, type Line } from "../../state/asks";
+import { language } from "../../i18n";
 import { lineText } from "./words";
 
 /** AnswerNote is for the row of a tool call: how the questions about it ended. */
@@ -13,7 +14,7 @@ export function AnswerLine({ line }: { line: Line }) {
   const time = new Date(line.at);
   return (
     <p class={`answer-line ${toneOf(line.outcome)}`}>
-      {lineText(line)} <time dateTime={time.toISOString()}>{time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</time>
+      {lineText(line)} <time dateTime={time.toISOString()}>{time.toLocaleTimeString(language.value, { hour: "2-digit", minute: "2-digit" })}</time>
     </p>
   );
 }

@@ -9,7 +9,7 @@ import { Icon } from "../rows/Icon";
 import { now } from "./clock";
 import { Countdown } from "./Countdown";
 import { FormAnswers, FormBody } from "./Form";
-import { useFocus } from "./focus";
+import { useFocus, useQuiet } from "./focus";
 import { useGuard } from "./guard";
 import { PermissionAnswers, PermissionBody } from "./Permission";
 import { PlanAnswers, PlanBody } from "./Plan";
@@ -23,6 +23,7 @@ import { ago, nameOf, span, titleOf } from "./words";
 /** AskSheet shows what waits in the session that is open, and that something waits elsewhere. */
 export function AskSheet({ conversation }: { conversation: Conversation }) {
   const ask = shownIn(conversation.id);
+  useQuiet(ask);
   const sheet = ask && !minimised.value;
   return (
     <div class={sheet ? "asking open" : "asking"}>
@@ -41,7 +42,7 @@ function Sheet({ ask, conversation }: { ask: Ask; conversation: Conversation }) 
   return (
     <section ref={box} class={`answer-sheet ${ask.kind}`} role="dialog" aria-labelledby={id} data-request={ask.requestId} data-armed={armed} {...guards} onKeyDown={keys}>
       <header>
-        <h3 id={id} tabIndex={-1}>{titleOf(ask)}</h3>
+        <h2 id={id} tabIndex={-1}>{titleOf(ask)}</h2>
         <span class="answer-age">{ago(now.value - ask.openedAt)}</span>
         <button type="button" class="answer-minimise" aria-label={t("answer.minimise")} title={t("answer.minimise")} aria-keyshortcuts="Escape" onClick={() => (minimised.value = true)}>
           <Icon of="fold" />
@@ -75,12 +76,13 @@ function Fate({ ask }: { ask: Ask }) {
   const fate = ask.fate.value;
   switch (fate.kind) {
     case "open":
-      if (fate.refused) return <p class="answer-refused" role="alert">{t("answer.fate.refused", { reason: fate.refused })}</p>;
+      if (fate.refused !== undefined) return <p class="answer-refused" role="alert">{t("answer.fate.refused", { reason: fate.refused })}</p>;
       return live.value || !ask.answerable ? null : <p class="answer-note stale">{t("answer.stale")}</p>;
     case "kept":
       return (
         <p class="answer-note stale">
-          {t("answer.fate.kept.about")} <button type="button" class="answer-link" onClick={() => takeBack(ask.requestId)}>{t("answer.fate.takeBack")}</button>
+          <span>{t("answer.fate.kept.about")}</span>
+          <button type="button" class="answer-link" onClick={() => takeBack(ask.requestId)}>{t("answer.fate.takeBack")}</button>
         </p>
       );
     case "taken":

@@ -2,7 +2,7 @@
 
 import { useId } from "preact/hooks";
 import { signal } from "@preact/signals";
-import type { Ask, Choice } from "../../state/asks";
+import { SKIP, type Ask, type Choice } from "../../state/asks";
 import type { Question } from "../../wire/types";
 import { t } from "../../i18n";
 import { inert } from "../rows/inert";
@@ -94,14 +94,14 @@ export function QuestionsAnswers({ ask }: { ask: Ask }) {
     empty.value = given === 0 ? ask.requestId : "";
     return given === 0 ? null : { key: "accept", label, result: { action: "accept", content: contentOf(ask, answers) } };
   };
-  const skip = (): Choice => ({ key: "skip", label: t("answer.skip"), result: { action: "accept", content: { answers: {} } } });
+  const skip = (): Choice => ({ key: SKIP, label: t("answer.skip"), result: { action: "accept", content: { answers: {} } } });
   const refuse = (): Choice => ({ key: "words", label: t("answer.refuse.send"), result: { action: "decline", reason: draftOf(ask).peek().words?.trim() } });
   const skippable = Boolean(ask.params.questions?.length);
-  const decline = (): Choice => ({ key: "skip", label: t("answer.form.decline"), result: { action: "decline" } });
+  const decline = (): Choice => ({ key: SKIP, label: t("answer.form.decline"), result: { action: "decline" } });
   return (
     <>
       <div class="answer-pair">
-        <AnswerButton ask={ask} name="skip" label={t(skippable ? "answer.skip" : "answer.form.decline")} tone="no" shortcut="R" choice={skippable ? skip : decline} />
+        <AnswerButton ask={ask} name={SKIP} label={t(skippable ? "answer.skip" : "answer.form.decline")} tone={skippable ? "plain" : "no"} shortcut="R" choice={skippable ? skip : decline} />
         <AnswerButton ask={ask} name="accept" label={label} tone="yes" shortcut="A" choice={send} />
       </div>
       <div class="answer-more">

@@ -79,7 +79,7 @@ function Rest({ input }: { input: Input }) {
       )}
       {entries.filter(([, text]) => !isShort(text)).map(([key, text]) => (
         <div key={key}>
-          <h4 class="answer-key">{inert(key)}</h4>
+          <h3 class="answer-key">{inert(key)}</h3>
           <Long text={text} label={key} />
         </div>
       ))}

@@ -1,7 +1,7 @@
 // Where the keyboard is while a question is open. A question never takes the focus from somebody who types; who asked for
 // it gets it, and gets back to where they were.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
 import type { Ask } from "../../state/asks";
 import { minimised, wanted } from "./sheet";
@@ -10,6 +10,22 @@ export const isTyping = (e: Element | null): boolean =>
   e instanceof HTMLTextAreaElement || (e instanceof HTMLElement && e.isContentEditable) || (e instanceof HTMLInputElement && !/^(checkbox|radio|button|submit|range)$/.test(e.type));
 
 const PHONE = "(max-width: 839px)"; // where the sheet covers the page; as in answer.css
+
+/**
+ * useQuiet keeps a new question aside while somebody types on a phone, where the sheet would take the place of what they
+ * type into. It comes up when they have left the field.
+ */
+export function useQuiet(ask: Ask | undefined): void {
+  useLayoutEffect(() => {
+    if (!ask || minimised.peek() || !matchMedia(PHONE).matches) return;
+    const field = document.activeElement;
+    if (!field || !isTyping(field) || field.closest(".answer-sheet")) return;
+    minimised.value = true;
+    const left = () => (minimised.value = false);
+    field.addEventListener("blur", left, { once: true });
+    return () => field.removeEventListener("blur", left);
+  }, [ask?.id]);
+}
 
 /** useFocus moves the focus in and out of the sheet and gives it its keys. */
 export function useFocus(box: RefObject<HTMLElement | null>, ask: Ask) {
@@ -24,7 +40,7 @@ export function useFocus(box: RefObject<HTMLElement | null>, ask: Ask) {
     const nowhere = !active || active === document.body;
     if (!asked && !nowhere) return;
     if (!box.current?.contains(active)) from.current = active;
-    box.current?.querySelector<HTMLElement>("h3")?.focus({ preventScroll: true });
+    box.current?.querySelector<HTMLElement>("h2")?.focus({ preventScroll: true });
   }, [ask.id, want]);
 
   useEffect(() => {
@@ -57,7 +73,7 @@ function wrap(e: KeyboardEvent, sheet: HTMLElement): void {
   const stops = [...sheet.querySelectorAll<HTMLElement>("button, input, textarea, select, summary, a[href], [tabindex='0']")].filter((s) => s.checkVisibility?.() ?? true);
   const first = stops[0], last = stops.at(-1);
   const at = document.activeElement;
-  if (e.shiftKey && (at === first || at === sheet.querySelector("h3"))) {
+  if (e.shiftKey && (at === first || at === sheet.querySelector("h2"))) {
     e.preventDefault();
     last?.focus();
   } else if (!e.shiftKey && at === last) {

@@ -48,7 +48,7 @@ export function lineText(line: Line): string {
 }
 
 const outcomes = new Set([
-  "allow", "allowAlways", "fullAccess", "deny", "modify", "escalate", "accept", "decline", "cancel", "unconfirmed",
+  "allow", "allowAlways", "fullAccess", "deny", "modify", "escalate", "accept", "skip", "decline", "cancel", "unconfirmed",
   "resolvedByAgent", "cancelled", "sessionClosed", "appServerExited", "hubRestarted",
 ]);
 
