@@ -126,6 +126,7 @@ type Hub struct {
 
 	budget  *fanout.Budget
 	topics  topics
+	servers servers
 	reading reading // owned by the app-server's stdout goroutine
 
 	mu          sync.Mutex // before gate.mu, Client.mu, timekeeper.mu

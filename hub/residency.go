@@ -108,7 +108,7 @@ func (h *Hub) resume(sessionID string, done func(err []byte)) {
 	if len(waiting) > 0 {
 		return
 	}
-	h.ask("session/resume", jsonOf(map[string]string{"sessionId": sessionID}), func(r reply) {
+	h.ask("session/resume", h.servers.resumeParams(sessionID), func(r reply) {
 		h.mu.Lock()
 		waiters := h.resuming[sessionID]
 		delete(h.resuming, sessionID)

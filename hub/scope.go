@@ -270,9 +270,12 @@ func (c *Client) filterSessions(r *request, result []byte) []byte {
 }
 
 // learnWorkspace learns from a snapshot where its session belongs.
-func (c *Client) learnWorkspace(_ *request, result []byte) []byte {
+func (c *Client) learnWorkspace(r *request, result []byte) []byte {
 	info, _ := wire.Get(result, "session")
 	id, _ := member(info, "sessionId")
+	if r.method == "session/create" || r.method == "session/resume" {
+		c.hub.servers.note(id, r.params)
+	}
 	if place := workspaceOf(info); id != "" && place != "" {
 		if s := c.hub.sessions.Get([]byte(id)); s != nil {
 			s.SetWorkspace(place)

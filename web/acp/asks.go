@@ -166,7 +166,27 @@ func (c *Conn) askSettled(w *output, params []byte) {
 		settled["toolCallId"] = a.ToolCallID
 	}
 	a.place.notify(w, "$/zcode/ask_settled", settled)
+	if a.Kind == AskPlan {
+		c.later(planDelay, func() { c.look(sessionID) })
+	}
 	c.showAsks(w)
+}
+
+// planDelay is how long after a plan was decided its session is looked at: approval changes the mode, and some versions
+// of the app-server say nothing of it.
+const planDelay = time.Second
+
+// later calls f after a while, unless the connection ends before.
+func (c *Conn) later(d time.Duration, f func()) {
+	c.spawn(func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			f()
+		case <-c.ctx.Done():
+		}
+	})
 }
 
 // withdraw takes back the request under which a question is shown. The specification knows its id as requestId, the
@@ -212,14 +232,7 @@ func (c *Conn) voidAsks(sessionID string) {
 
 // reshow shows the questions of a session again, soon after a load or resume was answered.
 func (c *Conn) reshow(p *place) {
-	c.spawn(func() {
-		timer := time.NewTimer(reshowDelay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-c.ctx.Done():
-			return
-		}
+	c.later(reshowDelay, func() {
 		c.write(func(w *output) {
 			p.asksHeld = false
 			c.showAsks(w)

@@ -30,22 +30,23 @@ type prompt struct {
 	in      promptInput
 	content string // what the app-server gets as text
 
-	ended   chan struct{} // closed when it is answered
-	stopped chan struct{} // closed when it is cancelled
-	left    chan struct{} // closed when no call of it can begin a turn any more
-	failing chan turnEnd  // a turn that failed in passing; holds one
+	ended   chan struct{}      // closed when it is answered
+	stopped chan struct{}      // closed when it is cancelled
+	left    chan struct{}      // closed when no call of it can begin a turn any more
+	failing chan time.Duration // a turn failed in passing: how long to wait before the next try; holds one
 
 	endOnce, stopOnce sync.Once
 	tries             atomic.Int32
 
 	// owned by whoever holds the connection's pen
-	turn string // its turn, once that has begun
-	sent bool   // the app-server took it
+	turn     string // its turn, once that has begun
+	sent     bool   // the app-server took it
+	failures int    // turns of it that failed in passing
 }
 
 func newPrompt(c *Conn, r *request) *prompt {
 	return &prompt{conn: c, request: r, id: rand.Text(), ended: make(chan struct{}), stopped: make(chan struct{}),
-		left: make(chan struct{}), failing: make(chan turnEnd, 1)}
+		left: make(chan struct{}), failing: make(chan time.Duration, 1)}
 }
 
 // inputID names the newest try to the app-server, which puts it into the events of the turn.
@@ -95,13 +96,15 @@ func (p *prompt) over() { p.endOnce.Do(func() { close(p.ended) }) }
 // pauses are how long a prompt waits before it is sent again after a failure that may pass.
 var pauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second}
 
-// again tells whether the prompt is sent again after a turn that failed in passing.
-func (p *prompt) again(end turnEnd) bool {
-	if int(p.tries.Load()) > len(pauses) || p.isCancelled() {
+// again tells whether the prompt is sent again after a turn that failed in passing, and has it sent. The caller holds the
+// pen.
+func (p *prompt) again() bool {
+	if p.failures >= len(pauses) || p.isCancelled() {
 		return false
 	}
 	select {
-	case p.failing <- end:
+	case p.failing <- pauses[p.failures]:
+		p.failures++
 		return true
 	default:
 		return false
@@ -183,12 +186,12 @@ func (p *prompt) run(at *place) error {
 		if err != nil {
 			return err
 		}
-		again, err := p.watch(at)
-		if !again {
+		pause, err := p.watch(at)
+		if pause == 0 {
 			return err
 		}
 		p.conn.adapter.metrics.retries.WithLabelValues("failure").Inc()
-		if err := p.wait(at, nil, pauses[min(int(p.tries.Load()), len(pauses))-1]); err != nil {
+		if err := p.wait(at, nil, pause); err != nil {
 			return err
 		}
 	}
@@ -287,20 +290,20 @@ func (p *prompt) send(at *place) error {
 	}
 }
 
-// watch waits for the end of the turn. again says that the prompt has to be sent once more.
-func (p *prompt) watch(at *place) (again bool, err error) {
+// watch waits for the end of the turn. After a pause, if there is one, the prompt has to be sent once more.
+func (p *prompt) watch(at *place) (pause time.Duration, err error) {
 	life := time.NewTicker(p.conn.adapter.silence / 4)
 	defer life.Stop()
 	for {
 		select {
 		case <-p.ended:
-			return false, nil
-		case <-p.failing:
-			return true, nil
+			return 0, nil
+		case pause := <-p.failing:
+			return pause, nil
 		case <-p.stopped:
-			return false, errCancelled
+			return 0, errCancelled
 		case <-p.request.ctx.Done():
-			return false, context.Cause(p.request.ctx)
+			return 0, context.Cause(p.request.ctx)
 		case <-life.C:
 			at.lookAlive()
 		}

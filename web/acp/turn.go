@@ -174,7 +174,7 @@ func (p *place) turnEnded(w *output, e event, params []byte) {
 	wasCancelled, spoke := p.cancelled, p.spoke
 	p.turn, p.execution, p.cancelled = "", "", false
 	p.freed()
-	if prompt != nil && end.transient && !spoke && prompt.again(end) {
+	if prompt != nil && end.transient && !spoke && prompt.again() {
 		p.prompt = nil
 		return // the client still sees its prompt run
 	}
