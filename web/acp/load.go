@@ -151,8 +151,10 @@ func (c *Conn) replay(w *output, l *loading, s seat) {
 	for batch := range slices.Chunk(page.Messages, replayBatch) {
 		p.show(w, p.translator.History(batch))
 	}
-	if first := p.room.first(); first != nil && len(turn) > 0 && stringIn(turn[0], "payload", "inputId") == first.inputID() {
-		p.echoed = first // it is in the history
+	if len(turn) > 0 {
+		if sent := p.room.sent(stringIn(turn[0], "payload", "inputId")); sent != nil {
+			p.echoed = sent.id // it is in the history
+		}
 	}
 	for _, event := range turn {
 		p.event(w, event)

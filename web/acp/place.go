@@ -27,7 +27,7 @@ type place struct {
 	cancelled  bool   // somebody cancelled it: what still comes of it is not shown
 
 	prompt   *prompt       // of this connection, sent and not ended; nil if there is none
-	echoed   *prompt       // of another connection, shown already
+	echoed   string        // the id of the prompt of another connection that was shown last
 	changed  chan struct{} // closed and replaced when the session becomes free
 	told     bool          // the client was told that a turn runs
 	lastSaid time.Time     // when the client was last told anything of this session

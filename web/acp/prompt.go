@@ -139,7 +139,7 @@ func (c *Conn) prompt(r *request) (any, error) {
 	if fault := at.room.queue(p); fault != nil {
 		return nil, fault
 	}
-	defer at.room.done(p)
+	defer p.done(at.room)
 	defer p.leave(at)
 	r.next()
 	c.adapter.directory.Use(r.sessionID)
@@ -155,6 +155,27 @@ func (c *Conn) prompt(r *request) (any, error) {
 		return nil, nil
 	}
 	return nil, err
+}
+
+// memory is how long other connections may take to hear of a turn and still show all of its prompt; later they show the
+// text, which is in the event.
+const memory = 30 * time.Second
+
+// done takes the prompt out of its room, and for good after a while: it may hold megabytes.
+func (p *prompt) done(r *room) {
+	r.done(p)
+	remembered := p.conn.spawn(func() {
+		timer := time.NewTimer(memory)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-p.conn.ctx.Done():
+		}
+		r.forget(p)
+	})
+	if !remembered {
+		r.forget(p)
+	}
 }
 
 // leave gives the place back, if the prompt ended without a turn of its own.

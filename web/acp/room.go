@@ -15,6 +15,7 @@ type room struct {
 	mu       sync.Mutex // after Adapter.mu; guards what follows
 	conns    map[*Conn]struct{}
 	prompts  []*prompt     // in order; the first is with the app-server, or next to go
+	last     *prompt       // the one that was done last, for connections that have yet to hear of its turn; nil after a while
 	stopping int           // calls under way that stop a turn: no prompt may go meanwhile, or they might stop it
 	changed  chan struct{} // closed and replaced when prompts or stopping changes
 }
@@ -83,7 +84,33 @@ func (r *room) done(p *prompt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.prompts = slices.DeleteFunc(r.prompts, func(other *prompt) bool { return other == p })
+	r.last = p
 	r.tellLocked()
+}
+
+// forget lets go of a prompt that was done.
+func (r *room) forget(p *prompt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == p {
+		r.last = nil
+	}
+}
+
+// sent is the prompt whose newest try has this input id; nil if there is none here.
+func (r *room) sent(inputID string) *prompt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	candidates := []*prompt{r.last}
+	if len(r.prompts) > 0 {
+		candidates = append(candidates, r.prompts[0])
+	}
+	for _, p := range candidates {
+		if p != nil && inputID != "" && p.inputID() == inputID {
+			return p
+		}
+	}
+	return nil
 }
 
 // mayGo tells whether it is p's turn, and when to look again if it is not.
@@ -106,16 +133,6 @@ func (r *room) claim(p *prompt) bool {
 	}
 	p.tries.Add(1)
 	return true
-}
-
-// first is the prompt that is with the app-server or next to go; nil if there is none.
-func (r *room) first() *prompt {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.prompts) == 0 {
-		return nil
-	}
-	return r.prompts[0]
 }
 
 // stop keeps prompts from going until release is called. gone is the prompt that has gone already; nil if there is none.

@@ -127,7 +127,7 @@ func (p *place) turnStarted(w *output, e event, params []byte) {
 	mine := p.prompt != nil && p.prompt.turn == "" && p.prompt.began(inputID, stringIn(e.payload, "input"))
 	if mine {
 		p.prompt.turn = e.turn
-	} else if other := p.room.first(); other != nil && other.conn != p.conn && inputID != "" && other.inputID() == inputID {
+	} else if other := p.room.sent(inputID); other != nil && other.conn != p.conn {
 		p.echo(w, other)
 	}
 	p.running(w, true)
@@ -143,10 +143,10 @@ func (p *place) echo(w *output, other *prompt) {
 		return
 	}
 	p.translator.Shown(other.inputID())
-	if p.echoed == other {
+	if p.echoed == other.id {
 		return // it is sent again
 	}
-	p.echoed = other
+	p.echoed = other.id
 	for _, content := range other.in.shown {
 		p.show(w, []Update{newUpdate(updateUser, map[string]any{"sessionUpdate": updateUser, "content": content, "messageId": "uprompt_" + other.id})})
 	}
@@ -233,9 +233,6 @@ func (p *place) conclude(then func(*output)) {
 			}
 			if !p.busy() {
 				p.running(w, false)
-			}
-			if p.room.first() != p.echoed {
-				p.echoed = nil // it may hold megabytes
 			}
 			if then != nil {
 				then(w)
