@@ -111,15 +111,15 @@ func Get(obj []byte, key string) (value []byte, ok bool) {
 // others the bytes that came; obj itself if it has none of them.
 func Without(obj []byte, drop func(key []byte) bool) []byte {
 	found := false
-	for m := range Members(obj) {
-		found = found || drop(m.Key)
+	for m, err := range Members(obj) {
+		found = found || err == nil && drop(m.Key)
 	}
 	if !found {
 		return obj
 	}
 	out := append(make([]byte, 0, len(obj)), '{')
-	for m := range Members(obj) {
-		if drop(m.Key) {
+	for m, err := range Members(obj) {
+		if err != nil || drop(m.Key) {
 			continue
 		}
 		if len(out) > 1 {

@@ -53,8 +53,8 @@ func NewHTTP(o HTTPOptions) *HTTP {
 	a := &HTTP{HTTPOptions: o, started: time.Now()}
 	a.Private = nil
 	for _, path := range o.Private {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			a.Private = append(a.Private, real)
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			a.Private = append(a.Private, resolved)
 		}
 	}
 	if a.Closed == nil {

@@ -306,7 +306,7 @@ func (p *prompt) send(at *place) error {
 		return err
 	case <-p.stopped:
 		p.answerCancelled(at)
-		<-replied // it may begin a turn, which whoever cancelled it stops then
+		_ = <-replied // it may begin a turn, which whoever cancelled it stops then
 		return errCancelled
 	}
 }
