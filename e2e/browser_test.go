@@ -171,8 +171,7 @@ func (p *page) createSession(folder string) {
 	p.evaluate(`location.hash = "/new"`)
 	p.wantTrue("another folder can be named", `(() => {
 		const select = document.querySelector(".new-session select");
-		if (!select) return false;
-		if (select.value) { select.value = ""; select.dispatchEvent(new Event("change", { bubbles: true })); }
+		if (select?.value) { select.value = ""; select.dispatchEvent(new Event("change", { bubbles: true })); }
 		return document.querySelector(".new-session input") !== null;
 	})()`)
 	p.fill(".new-session input[placeholder='/']", folder)

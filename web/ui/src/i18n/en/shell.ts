@@ -1,6 +1,4 @@
 export const shell = {
-  "app.name": "hub",
-
   "do.reload": "Reload",
   "do.close": "Close",
   "do.cancel": "Cancel",
@@ -64,7 +62,6 @@ export const shell = {
   "arrive.name.go": "Pair and go in",
   "arrive.entering": "One moment …",
   "arrive.signIn.title": "This browser is not paired yet",
-  "arrive.signedOut": "Signed out",
   "arrive.signIn.run": "On the computer where the hub runs, type",
   "arrive.signIn.open": "Open the link that it prints, or point a phone's camera at the code.",
   "arrive.signIn.label": "Or paste the link or a token",
@@ -110,7 +107,6 @@ export const shell = {
   "session.gone": "This session does not exist any more, or is not for this device.",
   "session.toList": "To the list",
   "session.loading": "Loading the conversation …",
-  "session.stale": "Not up to date",
   "session.menu": "Rename or close",
 
   "missed.line": "{span} away: {what}",
@@ -172,7 +168,6 @@ export const shell = {
   "push.failed": "That did not work: {why}",
 
   "devices.title": "Devices",
-  "devices.none": "No other devices.",
   "devices.seen": "seen {when} from {from}",
   "devices.never": "never seen",
   "devices.ends": "ends {date}",

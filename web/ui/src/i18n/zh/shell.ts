@@ -1,7 +1,6 @@
 import type { shell as source } from "../en/shell";
 
 export const shell: Record<keyof typeof source, string> = {
-  "app.name": "hub",
 
   "do.reload": "重新加载",
   "do.close": "关闭",
@@ -66,7 +65,6 @@ export const shell: Record<keyof typeof source, string> = {
   "arrive.name.go": "配对并进入",
   "arrive.entering": "请稍候…",
   "arrive.signIn.title": "此浏览器尚未配对",
-  "arrive.signedOut": "已退出登录",
   "arrive.signIn.run": "在运行 hub 的电脑上输入",
   "arrive.signIn.open": "打开它显示的链接，或用手机相机对准二维码。",
   "arrive.signIn.label": "或粘贴链接或令牌",
@@ -112,7 +110,6 @@ export const shell: Record<keyof typeof source, string> = {
   "session.gone": "此会话已不存在，或此设备无权查看。",
   "session.toList": "返回列表",
   "session.loading": "正在加载对话…",
-  "session.stale": "不是最新",
   "session.menu": "重命名或关闭",
 
   "missed.line": "离开 {span}：{what}",
@@ -174,7 +171,6 @@ export const shell: Record<keyof typeof source, string> = {
   "push.failed": "未能完成：{why}",
 
   "devices.title": "设备",
-  "devices.none": "没有其他设备。",
   "devices.seen": "{when} 从 {from} 来过",
   "devices.never": "从未来过",
   "devices.ends": "{date} 到期",

@@ -78,7 +78,7 @@ function Empty({ searching }: { searching: boolean }) {
       ) : (
         <p>{t("sessions.noneForViewer")}</p>
       )}
-      {workspaces.value.length === 0 && may("control") && <p class="hint">{t("sessions.whatIsThis")}</p>}
+      {workspaces.value.length === 0 && may("control") && <p class="hint only-narrow">{t("sessions.whatIsThis")}</p>}
     </div>
   );
 }

@@ -49,10 +49,9 @@ function NameDevice({ code }: { code: string }) {
 
 function SignIn() {
   const typed = useSignal("");
-  const { kind, reason } = link.status.value;
   return (
     <form class="stack sign-in" onSubmit={(e) => (e.preventDefault(), typed.value.trim() && signInWith(typed.value.trim()))}>
-      <h1>{kind === "ended" && reason === "signedOut" ? t("arrive.signedOut") : t("arrive.signIn.title")}</h1>
+      <h1>{t("arrive.signIn.title")}</h1>
       <ol class="steps">
         <li>{t("arrive.signIn.run")} <code>hub pair</code></li>
         <li>{t("arrive.signIn.open")}</li>

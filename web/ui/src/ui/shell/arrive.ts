@@ -76,7 +76,7 @@ export async function start(): Promise<void> {
   if (!came) link.connect();
   addEventListener("hashchange", takeFragment);
   link.status.subscribe(({ kind, reason }) => {
-    if (kind === "ended" && (reason === "revoked" || reason === "expired" || reason === "signIn" || reason === "signedOut")) entry.value = { kind: "signIn" };
+    if (kind === "ended" && (reason === "revoked" || reason === "expired" || reason === "signIn")) entry.value = { kind: "signIn" };
   });
   watchAttention();
   watchBandwidth();

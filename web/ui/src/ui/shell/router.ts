@@ -26,19 +26,20 @@ function decoded(text: string): string {
 
 export const route = signal<Route>(read());
 
-// An entry of the history that this page made has the page behind it: going back stays inside.
+// An entry of the history that was come to from the list has the list behind it.
 addEventListener("hashchange", () => {
+  const before = route.value.page;
   route.value = read();
-  if (!history.state) history.replaceState({ inside: true }, "");
+  if (!history.state) history.replaceState({ fromList: before === "sessions" }, "");
 });
 
 export const sessionLink = (sessionId: string) => `#/s/${encodeURIComponent(sessionId)}`;
 
 export const newLink = (folder = "") => (folder ? `#/new/${encodeURIComponent(folder)}` : "#/new");
 
-// back is what the phone's own gesture does, as long as there is something of this page to go back to.
+// back leads to the list. If that is where one came from, it is the step that the phone's own gesture makes.
 export function back(e: MouseEvent): void {
-  if (!history.state?.inside) return;
+  if (!history.state?.fromList) return;
   e.preventDefault();
   history.back();
 }
@@ -49,7 +50,7 @@ export function go(to: string): void {
 
 // goOn goes where this page led to; going back leads past it.
 export function goOn(to: string): void {
-  const inside = history.state;
+  const { state } = history;
   location.replace(to);
-  history.replaceState(inside, "");
+  history.replaceState(state, "");
 }
