@@ -306,7 +306,7 @@ func (p *prompt) send(at *place) error {
 		return err
 	case <-p.stopped:
 		p.answerCancelled(at)
-		_ = <-replied // it may begin a turn, which whoever cancelled it stops then
+		<-replied //nolint:errcheck // it was cancelled: whatever turn it may begin is stopped then
 		return errCancelled
 	}
 }
