@@ -45,7 +45,8 @@ race:
 bench: ## whole process over loopback; figures and reading in docs/performance.md
 	go run ./internal/bench
 
-e2e: ## real binary, real browser, real proxy; wants chromium, nginx and promtool
+e2e: ## real binary, real browser, real proxy, real ACP client; wants chromium, nginx, promtool, node and npm
+	@[ -d web/ui/node_modules ] || (cd web/ui && npm ci --no-audit --no-fund --loglevel=error) # axe-core
 	go test -tags e2e -count=1 -v -timeout 30m ./e2e/...
 
 ui: ## the page: its types, its tests, and that web/dist is what web/ui builds, byte for byte
