@@ -46,7 +46,7 @@ func openFolder(path string, private []string) (*folder, error) {
 		}
 	}
 	if err != nil {
-		_ = f.Close()
+		f.close()
 		return nil, err
 	}
 	return f, nil
@@ -61,7 +61,8 @@ func openAnyFolder(path string, private []string) (*folder, error) {
 	return &folder{path, root, private}, nil
 }
 
-func (f *folder) Close() error { return f.root.Close() }
+// close lets go of the root; what was opened in it stays open.
+func (f *folder) close() { _ = f.root.Close() }
 
 // name makes a path of a client relative to the root. Tool calls name files by absolute paths, so those below the root
 // are taken too. Anything else is left to the Root to judge.

@@ -51,7 +51,7 @@ func opened(t testing.TB, path string, private ...string) *folder {
 	t.Helper()
 	f, err := openFolder(path, private)
 	must(t, err)
-	t.Cleanup(func() { _ = f.Close() })
+	t.Cleanup(f.close)
 	return f
 }
 

@@ -86,7 +86,7 @@ func (a *HTTP) listFiles(w http.ResponseWriter, r *http.Request, p *auth.Princip
 	if f == nil {
 		return
 	}
-	defer func() { _ = f.Close() }()
+	defer f.close()
 	entries, more, err := f.list(r.Context(), r.URL.Query().Get("path"), func(string) bool { return true })
 	if err != nil {
 		a.fileFailed(w, err)
@@ -107,7 +107,7 @@ func (a *HTTP) serveFile(w http.ResponseWriter, r *http.Request, p *auth.Princip
 	if f == nil {
 		return
 	}
-	defer func() { _ = f.Close() }()
+	defer f.close()
 	file, info, err := f.open(query.Get("path"))
 	if err == nil && info.IsDir() {
 		_ = file.Close()

@@ -41,7 +41,7 @@ func (a *HTTP) pickFolder(w http.ResponseWriter, r *http.Request, p *auth.Princi
 		a.fileFailed(w, err)
 		return
 	}
-	defer func() { _ = f.Close() }()
+	defer f.close()
 	entries, more, err := f.list(r.Context(), "", func(kind string) bool { return kind == kindDir })
 	if err != nil {
 		a.fileFailed(w, err)
