@@ -15,6 +15,8 @@ const refused = (promise, code, pattern = /./) =>
     assert.match(e.message, pattern)
     return true
   })
+// heard returns when the hub has taken what the clients said before: it answers what they ask after it.
+const heard = (...clients) => Promise.all(clients.map((c) => c.request('authenticate', { methodId: 'none' })))
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 const allow = (frame) => ({ outcome: { outcome: 'selected', optionId: frame.params.options.find((o) => o.kind === 'allow_once').optionId } })
 const reject = (frame) => ({ outcome: { outcome: 'selected', optionId: frame.params.options.find((o) => o.kind.startsWith('reject')).optionId } })
@@ -222,13 +224,13 @@ export const scenarios = {
       const begun = Date.now()
       assert.equal((await done).stopReason, 'cancelled')
       assert.ok(Date.now() - begun < 5000, 'a cancel is answered at once')
-      // The cancels of the others have come too when the hub answers what they asked after them.
-      await Promise.all([b, r].map((c) => c.request('authenticate', { methodId: 'none' })))
+      await heard(b, r)
       const again = a.here
       assert.equal((await a.prompt(session, `reply with exactly: round ${round}`)).stopReason, 'end_turn')
       assert.equal(a.said(session, again), `round ${round}`)
     }
     for (const c of [a, b, r]) await c.cancel(session)
+    await heard(b, r)
     assert.equal((await a.prompt(session, 'reply with exactly: not poisoned')).stopReason, 'end_turn')
   },
 
