@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"crypto/rand"
 	"log/slog"
 	"sync"
 	"time"
@@ -56,9 +55,7 @@ func (a *Adapter) Attach(info hub.ClientInfo, sink hub.Sink) (*Conn, error) {
 		return nil, err
 	}
 	c.native = native
-	// Questions of sessions that this client does not follow are others' business.
-	params := map[string]string{"clientId": "acp-" + rand.Text(), "clientKind": "acp", "interactions": "subscribed"}
-	native.Go("hub/initialize", params, nothing)
+	c.introduce("")
 	return c, nil
 }
 

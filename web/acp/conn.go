@@ -3,6 +3,7 @@ package acp
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -24,6 +25,7 @@ import (
 type Conn struct {
 	// fixed after construction
 	adapter *Adapter
+	name    string // to the hub
 	info    hub.ClientInfo
 	sink    hub.Sink
 	native  *Native
@@ -54,7 +56,7 @@ type Conn struct {
 const maxRequests = 128
 
 func newConn(a *Adapter, info hub.ClientInfo, sink hub.Sink) *Conn {
-	c := &Conn{adapter: a, info: info, sink: sink, pen: make(chan struct{}, 1), places: map[string]*place{}, late: map[string]func(*output, seat){},
+	c := &Conn{adapter: a, name: "acp-" + rand.Text(), info: info, sink: sink, pen: make(chan struct{}, 1), places: map[string]*place{}, late: map[string]func(*output, seat){},
 		requests: map[string]*request{}, order: map[string]chan struct{}{}, open: map[int64]*ask{}, stops: map[string]bool{}}
 	c.out.sink = sink
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())

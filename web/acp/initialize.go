@@ -40,9 +40,13 @@ func (c *Conn) initialize(in incoming) {
 		})
 		return
 	}
+	traits := readTraits(in.params)
 	c.mu.Lock()
-	c.client, c.ready = readTraits(in.params), true
+	c.client, c.ready = traits, true
 	c.mu.Unlock()
+	if traits.name != "" {
+		c.introduce(traits.name + " " + traits.version)
+	}
 	type none struct{}
 	type caps = map[string]any
 	result := caps{
@@ -58,6 +62,15 @@ func (c *Conn) initialize(in incoming) {
 		"authMethods": []none{},
 	}
 	c.write(func(w *output) { w.add(appendResult(nil, in.id, result)) })
+}
+
+// maxVersion bounds what the hub is told of a client; it is shown to others.
+const maxVersion = 64
+
+// introduce tells the hub what the client is. Questions of sessions that it does not follow are others' business.
+func (c *Conn) introduce(version string) {
+	params := map[string]string{"clientId": c.name, "clientKind": "acp", "appVersion": clip(version, maxVersion), "interactions": "subscribed"}
+	c.native.Go("hub/initialize", params, nothing)
 }
 
 // traits is what the client said of itself.
