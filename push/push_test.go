@@ -23,9 +23,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait for what must come.
-const patience = 30 * time.Second
-
 func subscriptionOf(b *hubtest.Browser, endpoint string) Subscription {
 	point, secret := b.Keys()
 	return Subscription{Endpoint: endpoint, Keys: Keys{P256dh: point, Auth: secret}}
@@ -112,11 +109,7 @@ func text(s string) func(string) []byte { return func(string) []byte { return []
 // wantCount waits until a counter of messages has a value.
 func (r *rig) wantCount(t *testing.T, outcome string, want float64) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); r.counted(t, outcome) != want; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%v messages are %s, want %v", r.counted(t, outcome), outcome, want)
-		}
-	}
+	hubtest.Want(t, fmt.Sprintf("%v messages that are %s", want, outcome), func() bool { return r.counted(t, outcome) == want })
 }
 
 func (r *rig) counted(t *testing.T, outcome string) float64 {
@@ -251,6 +244,10 @@ func TestEndpointBelongsToOneDevice(t *testing.T) {
 	if n := len(r.byDevice["phone"]); n != maxOfDevice || r.count != maxOfDevice+1 {
 		t.Errorf("the phone is %d browsers, in all there are %d", n, r.count)
 	}
+	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
+	if n := len(r.byDevice["phone"]); n != maxOfDevice || r.count != maxOfDevice {
+		t.Errorf("with the tablet's the phone is %d browsers, in all there are %d", n, r.count)
+	}
 }
 
 // What a push service cannot take now is tried again, later each time; what it
@@ -281,9 +278,7 @@ func TestPushIsTriedAgainWithPatience(t *testing.T) {
 		r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
 		st.Answer(status)
 		r.Send("phone", "a", text("hello"))
-		for len(r.Holders(time.Now())) > 0 {
-			time.Sleep(time.Millisecond) // the test's own deadline bounds this
-		}
+		hubtest.Want(t, "the end of the subscription", func() bool { return len(r.Holders(time.Now())) == 0 })
 	}
 	r.wantCount(t, "gone", 2)
 	for len(st.Got) > 0 {
@@ -343,7 +338,7 @@ func TestPushQueueIsBounded(t *testing.T) {
 	release := st.Hold()
 	r.Send("phone", "a", text("x"))
 	st.Want(t)
-	big := strings.Repeat("x", MaxPayload)
+	big := strings.Repeat("x", maxPayload)
 	for range 2 * maxQueued {
 		r.Send("phone", "a", text(big))
 	}
@@ -367,7 +362,7 @@ func TestLargestPayloadIsSent(t *testing.T) {
 	st, b := hubtest.NewPushStation(t), hubtest.NewBrowser(t)
 	r := newRig(t, t.TempDir(), st.Client().Transport)
 	r.subscribe(t, "phone", subscriptionOf(b, st.URL+"/1"))
-	big := strings.Repeat("x", MaxPayload)
+	big := strings.Repeat("x", maxPayload)
 	r.Send("phone", "a", text(big))
 	m := st.Want(t)
 	if got, err := b.Open(m.Body); got != big || err != nil || len(m.Body) != 4096 {

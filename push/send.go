@@ -29,13 +29,13 @@ const (
 	// in all, a message is old news.
 	firstPause = 2 * time.Second
 	maxPause   = 5 * time.Minute
-	maxTries   = 9
+	maxTries   = 11
 	// keepFor is how long the push service may keep a message for a device that is
 	// off: a night.
 	keepFor = 12 * time.Hour
-	// MaxPayload is what fits into a message beside its encryption (RFC 8291
+	// maxPayload is what fits into a message beside its encryption (RFC 8291
 	// section 4: a record of 4096 bytes).
-	MaxPayload = 3993
+	maxPayload = 3993
 	// maxAnswer is how much of a push service's answer is read; it says nothing of
 	// use.
 	maxAnswer = 4 << 10
@@ -71,7 +71,7 @@ func (s *Service) Send(device, tag string, payload func(language string) []byte)
 
 func (s *Service) enqueueLocked(d *delivery) {
 	switch {
-	case len(d.payload) > MaxPayload:
+	case len(d.payload) > maxPayload:
 		s.metrics.messages.WithLabelValues("tooLarge").Inc()
 	case len(s.queue) >= maxQueued || s.bytes+len(d.payload) > maxQueuedBytes:
 		s.metrics.messages.WithLabelValues("dropped").Inc()
@@ -126,13 +126,12 @@ func (s *Service) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		for d, wait := s.next(time.Now()); ; d, wait = s.next(time.Now()) {
-			if d == nil {
-				timer.Reset(wait)
-				break
-			}
+		d, wait := s.next(time.Now())
+		if d != nil {
 			flying.Go(func() { s.deliver(ctx, d) })
+			continue
 		}
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
 			return
@@ -224,8 +223,6 @@ func pause(tries int) time.Duration {
 // try sends once. The error stays here: a push service's address is as good as a
 // secret, so the log names the device only.
 func (s *Service) try(ctx context.Context, d *delivery) (outcome, time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
 	topic := sha256.Sum256([]byte(d.tag))
 	response, err := webpush.SendNotificationWithContext(ctx, slices.Clip(slices.Clone(d.payload)), // it appends to what it is given
 		&webpush.Subscription{Endpoint: d.to.Endpoint, Keys: webpush.Keys{P256dh: d.to.Keys.P256dh, Auth: d.to.Keys.Auth}},
@@ -269,5 +266,5 @@ func retryAfter(h http.Header) time.Duration {
 	if err != nil || seconds < 0 {
 		return 0
 	}
-	return min(time.Duration(min(seconds, int(maxPause.Seconds())))*time.Second, maxPause)
+	return time.Duration(min(seconds, int(maxPause.Seconds()))) * time.Second
 }

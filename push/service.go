@@ -189,11 +189,12 @@ func (s *Service) Subscribe(p *auth.Principal, sub Subscription, now time.Time) 
 	s.mu.Lock()
 	replaced := s.ofEndpointLocked(sub.Endpoint)
 	mine := s.byDevice[p.Device]
+	fresh = !slices.ContainsFunc(replaced, func(old record) bool { return old.Device == p.Device })
 	if len(replaced) == 0 && s.count >= maxSubscriptions {
 		s.mu.Unlock()
 		return false, ErrFull
 	}
-	if len(mine) >= maxOfDevice && len(replaced) == 0 {
+	if fresh && len(mine) >= maxOfDevice {
 		oldest := slices.MinFunc(mine, func(a, b record) int { return a.At.Compare(b.At) })
 		replaced = append(replaced, oldest)
 	}
@@ -216,11 +217,9 @@ func (s *Service) Subscribe(p *auth.Principal, sub Subscription, now time.Time) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fresh = true
 	for _, old := range replaced {
 		if old.Device == r.Device && old.Endpoint == r.Endpoint {
 			s.dropLocked(old) // what waits for it is for this one
-			fresh = false
 		} else {
 			s.forgetLocked(old)
 		}
