@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
 	"math/rand/v2"
@@ -150,7 +151,7 @@ func New(o Options) (*Hub, error) {
 		sessions: session.NewRegistry(budget), activity: session.NewActivity(), leases: newLeases(o), notices: newNotices(), time: newTimekeeper(), calls: &calls{pending: map[uint64]*call{}},
 		restart: make(chan struct{}, 1),
 		budget:  budget, topics: topics{byName: map[string]*session.Topic{}, linger: map[*session.Topic]*deadline{}, asking: map[*session.Topic]bool{}},
-		reading: reading{others: map[*session.Session]struct{}{}, workspaces: map[string]bool{}},
+		reading: reading{others: map[*session.Session]struct{}{}, workspaces: map[[sha256.Size]byte]bool{}},
 		clients: map[string]*Client{}, devices: map[string]*deviceUse{}, resuming: map[string][]func([]byte){}, presenceDue: map[string]bool{},
 	}
 	h.gate = &gate{hub: h, status: AppServerStatus{State: stateStarting}}

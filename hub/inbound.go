@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"crypto/sha256"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ type reading struct {
 	touched  *session.Session
 	others   map[*session.Session]struct{} // touched too, in the same batch
 
-	workspaces map[string]bool // that clients were told of
+	workspaces map[[sha256.Size]byte]bool // that clients were told of, by hash
 }
 
 // inbound takes one line of the app-server, on its stdout goroutine:

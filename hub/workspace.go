@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"crypto/sha256"
+
 	"zcodehub/auth"
 	"zcodehub/internal/wire"
 )
@@ -20,10 +22,11 @@ func (h *Hub) tellWorkspace(e *wire.Envelope) {
 		return
 	}
 	told := h.reading.workspaces
-	if told[string(workspace)] || len(told) == maxWorkspaces {
+	key := sha256.Sum256(workspace) // of one size, whatever the app-server prints
+	if told[key] || len(told) == maxWorkspaces {
 		return
 	}
-	told[string(workspace)] = true
+	told[key] = true
 	path, _ := member(workspace, "workspacePath")
 	sessionID := string(e.SessionID)
 	frame := notification("hub/workspace", struct {
