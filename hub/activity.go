@@ -87,33 +87,31 @@ var acts = map[string]string{
 	"stop": session.ActStop,
 }
 
+// commandOf names the command that does the same as a legacy method.
+var commandOf = map[string]string{
+	"session/send": "sendText", "session/compact": "compact", "session/goal": "sendGoalCommand", "session/stop": "stop",
+}
+
 // actOf is what a call is in the activity of its session, nil if it is nothing.
 // It is read before the call goes out, which may take its params away.
 func (c *Client) actOf(r *request) *session.Entry {
-	by := c.author()
-	e := &session.Entry{By: &by}
-	switch r.method {
-	case "v4/command":
-		e.Summary, _ = member(r.params, "type")
-		e.CommandID, _ = member(r.params, "commandId")
-		if e.Kind = acts[e.Summary]; e.Kind == "" {
-			return nil
-		}
-		if _, hasInput := wire.Path(r.params, "payload", "firstInput"); e.Summary == "createSession" && !hasInput {
-			return nil
-		}
-	case "session/send", "session/compact", "session/goal":
-		e.Kind = session.ActPrompt
-		e.Summary = map[string]string{"session/send": "sendText", "session/compact": "compact", "session/goal": "sendGoalCommand"}[r.method]
-		e.CommandID, _ = member(r.params, "inputId")
-		if action, _ := member(r.params, "action"); action == "show" {
-			return nil
-		}
-	case "session/stop":
-		e.Kind, e.Summary = session.ActStop, "stop"
-	default:
+	command, idKey := commandOf[r.method], "inputId"
+	if r.method == "v4/command" {
+		command, _ = member(r.params, "type")
+		idKey = "commandId"
+	}
+	kind := acts[command]
+	if kind == "" {
 		return nil
 	}
+	if _, hasInput := wire.Path(r.params, "payload", "firstInput"); command == "createSession" && !hasInput {
+		return nil
+	}
+	if action, _ := member(r.params, "action"); r.method == "session/goal" && action == "show" {
+		return nil
+	}
+	e := &session.Entry{Kind: kind, By: c.authorRef(), Summary: command}
+	e.CommandID, _ = member(r.params, idKey)
 	return e
 }
 

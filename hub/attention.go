@@ -11,8 +11,8 @@ type attention struct {
 	sessionID string // which session is looked at; empty for all
 }
 
-// pay is hub/attention: a page says whether somebody can see it, and what.
-func (c *Client) pay(r *request) {
+// setAttention is hub/attention: a page says whether somebody can see it, and what.
+func (c *Client) setAttention(r *request) {
 	raw, _ := wire.Get(r.params, "visible")
 	if text := string(raw); text != "true" && text != "false" {
 		c.refuse(r.id, badParams("visible: Invalid input: expected boolean"))

@@ -164,6 +164,12 @@ func (c *Client) author() session.Author {
 	return session.Author{Name: p.Name, Device: p.Device}
 }
 
+// authorRef is author for members that may be missing.
+func (c *Client) authorRef() *session.Author {
+	by := c.author()
+	return &by
+}
+
 func (c *Client) mayControlAll() bool {
 	p := c.who()
 	return !p.Scoped() && p.Rights.Has(auth.Control)

@@ -33,6 +33,10 @@ const (
 type leases struct {
 	grace, idle time.Duration // fixed
 
+	// telling is held while a change is told, so that the last notice tells how it
+	// is. Before Hub.mu.
+	telling sync.Mutex
+
 	mu        sync.Mutex // before timekeeper.mu; under Hub.mu
 	bySession map[string]*lease
 	byDevice  map[string]int // how many each device holds
@@ -188,11 +192,6 @@ func (c *Client) steered(r *request, sessionID string, ok bool) {
 	}
 }
 
-func (c *Client) authorRef() *session.Author {
-	by := c.author()
-	return &by
-}
-
 // control is hub/control.
 func (c *Client) control(r *request) {
 	action, _ := member(r.params, "action")
@@ -327,7 +326,9 @@ func (h *Hub) give(from, to *Client, sessionID string) *wire.ErrorObject {
 
 // controlChanged tells those who follow a session who holds it now.
 func (h *Hub) controlChanged(sessionID string, e session.Entry) {
+	h.leases.telling.Lock()
 	h.tellAttached(sessionID, notification("hub/control", h.controlOf(sessionID)))
+	h.leases.telling.Unlock()
 	e.Kind = session.ActControl
 	h.note(sessionID, e)
 }
@@ -384,8 +385,12 @@ func (h *Hub) endLease(sessionID string, le *lease) {
 	}
 	l.mu.Unlock()
 	if over {
-		h.controlChanged(sessionID, session.Entry{Outcome: "ended", By: &session.Author{Name: le.holder.Name, Device: le.holder.Device}})
+		h.leaseEnded(sessionID, le)
 	}
+}
+
+func (h *Hub) leaseEnded(sessionID string, le *lease) {
+	h.controlChanged(sessionID, session.Entry{Outcome: "ended", By: &session.Author{Name: le.holder.Name, Device: le.holder.Device}})
 }
 
 // endLeases takes all from a device that was revoked.
@@ -402,6 +407,6 @@ func (h *Hub) endLeases(device string) {
 	}
 	l.mu.Unlock()
 	for id, le := range ended {
-		h.controlChanged(id, session.Entry{Outcome: "ended", By: &session.Author{Name: le.holder.Name, Device: le.holder.Device}})
+		h.leaseEnded(id, le)
 	}
 }

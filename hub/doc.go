@@ -76,15 +76,17 @@
 //
 // # Lock order
 //
-//	topicPlace.opening ─> Hub.mu ─> gate.mu ─> calls.mu, timekeeper.mu, the child's queue
+//	topicPlace.opening, leases.telling ─> Hub.mu ─> gate.mu ─> calls.mu, timekeeper.mu, the child's queue
 //	Hub.mu ─> leases.mu ─> timekeeper.mu
 //	Hub.mu ─> Client.mu ─> Registry.mu ─> Feed.mu ─> Ledger.mu
 //	Feed.mu ─> Budget.mu ─> Stream.mu ─> lane.wakeMu
 //	all of them ─> Outbox.mu
 //
-// Activity.mu and notices.mu are leaves. Feed.mu is the mutex of a session.Session and of a session.Topic. No lock is
-// held across I/O, a channel wait or a callback; only topicPlace.opening, which
-// orders the openings of one client's place, is held while a snapshot is cut.
+// Activity.mu and notices.mu are leaves. Feed.mu is the mutex of a
+// session.Session and of a session.Topic. No lock is held across I/O, a channel
+// wait or a callback; only topicPlace.opening, which orders the openings of one
+// client's place, is held while a snapshot is cut, and leases.telling while a
+// notice is queued to its readers.
 //
 // # What knows the app-server
 //

@@ -213,30 +213,25 @@ func (c *Client) answer(id, result []byte, isError bool) {
 		c.acknowledge(text, in.RequestID, v, s)
 		return
 	}
-	h.decided(s, v, func(ok bool) {
-		if !ok {
-			v = session.Verdict{Status: session.Unknown, Reason: "the app-server ended before it took the answer"}
-		}
-		c.acknowledge(text, in.RequestID, v, s)
-	})
+	h.decided(s, v, func(v session.Verdict) { c.acknowledge(text, in.RequestID, v, s) })
 }
 
 // decided sends the decision to every id under which the agent asked, newest
-// first. taken is told whether the first line went into the pipe.
-func (h *Hub) decided(s *session.Session, v session.Verdict, taken func(bool)) {
+// first. done gets what became of it: v, if the first line went into the pipe.
+func (h *Hub) decided(s *session.Session, v session.Verdict, done func(session.Verdict)) {
 	in := v.Interaction
 	written := func(err error) {
 		if err != nil {
 			s.Ledger.Release(in.RequestID)
 			h.log.Warn("a decision did not reach the app-server", "session", s.ID, "requestId", in.RequestID, "error", err)
-			taken(false)
+			done(session.Verdict{Status: session.Unknown, Reason: "the app-server ended before it took the answer"})
 			return
 		}
 		for _, id := range s.Ledger.Written(in.RequestID, time.Now()) {
 			h.answerServer(wire.AppendResult(nil, id, v.Result))
 		}
 		h.awaitConfirmation(s, in.RequestID)
-		taken(true)
+		done(v)
 	}
 	if err := h.gate.reply(wire.AppendResult(nil, v.Announced[0], v.Result), written); err != nil {
 		written(err)

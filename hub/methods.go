@@ -65,7 +65,7 @@ func init() {
 		"hub/setProfile":              local(scopeFree, (*Client).setProfile),
 		"hub/pendingInteractions":     local(scopeFree, (*Client).pendingInteractions),
 		"hub/presence":                local(scopeFree, (*Client).presence),
-		"hub/attention":               local(scopeFree, (*Client).pay),
+		"hub/attention":               local(scopeFree, (*Client).setAttention),
 		"hub/activity":                local(scopeSession, (*Client).listActivity),
 		"hub/control":                 local(scopeSession, (*Client).control),
 		"hub/ping":                    local(scopeFree, (*Client).ping),

@@ -300,12 +300,7 @@ func (h *Hub) Act(token, decision string, done func(Acted)) error {
 		done(actedOf(v))
 		return nil
 	}
-	h.decided(s, v, func(ok bool) {
-		if !ok {
-			v = session.Verdict{Status: session.Unknown, Reason: "the app-server ended before it took the answer"}
-		}
-		done(actedOf(v))
-	})
+	h.decided(s, v, func(v session.Verdict) { done(actedOf(v)) })
 	return nil
 }
 
