@@ -91,7 +91,8 @@ export class SDKClient extends Client {
       .onRequest('elicitation/create', (ctx) => this.#ask(ctx))
       .onNotification('session/update', () => {})
       .onNotification('*', () => {})
-    this.connection = app.connect(this.#tapped(transport.stream()))
+    this.stream = transport.stream()
+    this.connection = app.connect(this.#tapped(this.stream))
     this.agent = this.connection.agent
   }
 
@@ -156,9 +157,15 @@ export class SDKClient extends Client {
     return this.agent.notify('session/cancel', { sessionId })
   }
 
-  async close() {
+  // leave goes away, whatever is under way.
+  async leave() {
     this.connection.close()
     await this.connection.closed
+    await this.stream.end?.()
+  }
+
+  async close() {
+    await this.leave()
     return this.checker.done()
   }
 }

@@ -13,7 +13,7 @@ export function overWebSocket(url, token, viewer) {
   return {
     name: 'WebSocket',
     viewer: viewer && (() => overWebSocket(url, viewer)),
-    // stream is one for the SDK.
+    // stream is one for the SDK. It may have an end, for what the SDK leaves running.
     stream() {
       return createWebSocketStream(address, { WebSocket, headers: { Authorization: `Bearer ${token}` } })
     },
@@ -45,14 +45,14 @@ export function overPipes(command, args) {
   const start = () => spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const end = (child) => {
     const ended = new Promise((resolve) => child.on('exit', resolve))
-    child.stdin.end()
-    return ended
+    child.kill('SIGTERM') // as an editor does; the SDK holds its standard input
+    return child.exitCode === null && child.signalCode === null ? ended : undefined
   }
   return {
     name: 'pipes',
     stream() {
       const child = start()
-      return ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout))
+      return { ...ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)), end: () => end(child) }
     },
     raw(receive) {
       const child = start()

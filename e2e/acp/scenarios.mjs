@@ -311,7 +311,7 @@ export const scenarios = {
     await a.prompt(session, 'reply with exactly: begun')
     const gone = a.prompt(session, 'ask echo hi').catch((e) => e)
     await a.asked(permission, session)
-    a.connection.close()
+    await a.leave()
     await gone
     a.gone = true
     await pause(1500) // the agent says its question again meanwhile
