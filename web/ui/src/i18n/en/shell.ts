@@ -58,7 +58,7 @@ export const shell = {
   "arrive.name.title": "Pair this device",
   "arrive.name.why": "The link is good. Give this device a name, so that others see who answers.",
   "arrive.name.label": "Name of this device",
-  "arrive.name.empty": "Left empty, it keeps the name that the link was made for.",
+  "arrive.name.empty": "Left empty, it takes the name in the link, or the one shown if the link has none.",
   "arrive.name.go": "Pair and go in",
   "arrive.entering": "One moment …",
   "arrive.signIn.title": "This browser is not paired yet",

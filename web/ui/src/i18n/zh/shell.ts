@@ -61,7 +61,7 @@ export const shell: Record<keyof typeof source, string> = {
   "arrive.name.title": "配对此设备",
   "arrive.name.why": "链接有效。给此设备起个名字，别人就能看到是谁作答。",
   "arrive.name.label": "设备名称",
-  "arrive.name.empty": "留空则使用生成链接时的名称。",
+  "arrive.name.empty": "留空则使用链接中的名称；链接没有名称时使用上面显示的名称。",
   "arrive.name.go": "配对并进入",
   "arrive.entering": "请稍候…",
   "arrive.signIn.title": "此浏览器尚未配对",

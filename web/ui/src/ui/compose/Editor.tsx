@@ -27,14 +27,19 @@ export function Editor({ field, text, label, placeholder, commands, onText, onSe
   const offered = typed === null || closed === text ? [] : matching(commands, typed);
   const at = Math.min(chosen, offered.length - 1);
 
+  useLayoutEffect(() => fit(field.current!), [text]);
   useLayoutEffect(() => {
+    // What is hidden or made narrower has other lines than it had.
     const area = field.current!;
-    const line = parseFloat(getComputedStyle(area).lineHeight) || 24;
-    area.style.height = "auto";
-    const room = mostLines * line + area.offsetHeight - area.clientHeight + paddings(area);
-    area.style.height = `${Math.min(area.scrollHeight + area.offsetHeight - area.clientHeight, room)}px`;
-    area.style.overflowY = area.scrollHeight > room ? "auto" : "hidden";
-  }, [text]);
+    let width = area.clientWidth;
+    const observer = new ResizeObserver(() => {
+      if (area.clientWidth === width) return;
+      width = area.clientWidth;
+      requestAnimationFrame(() => fit(area));
+    });
+    observer.observe(area);
+    return () => observer.disconnect();
+  }, []);
 
   useEffect(() => setChosen(0), [typed]);
 
@@ -95,6 +100,15 @@ export function Editor({ field, text, label, placeholder, commands, onText, onSe
       )}
     </div>
   );
+}
+
+// fit makes the field as high as its text.
+function fit(area: HTMLTextAreaElement): void {
+  const line = parseFloat(getComputedStyle(area).lineHeight) || 24;
+  area.style.height = "auto";
+  const room = mostLines * line + area.offsetHeight - area.clientHeight + paddings(area);
+  area.style.height = `${Math.min(area.scrollHeight + area.offsetHeight - area.clientHeight, room)}px`;
+  area.style.overflowY = area.scrollHeight > room ? "auto" : "hidden";
 }
 
 function paddings(area: HTMLElement): number {
