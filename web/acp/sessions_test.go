@@ -365,3 +365,25 @@ func FuzzIncoming(f *testing.F) {
 		}
 	})
 }
+
+// A client that takes in a long replay slowly holds up nobody, and what happens meanwhile comes behind its answer.
+func TestALongReplayHoldsUpNobody(t *testing.T) {
+	s := serve(t, simulated(t))
+	a, slow := s.connect("a", as{}), s.connect("slow", as{})
+	id := a.newSession()
+	for range 3 {
+		a.prompt(id, "burst 2000")
+	}
+	slow.freeze()
+	load := slow.request("session/load", loadParams(id, -1))
+	if m := a.prompt(id, "reply with exactly: meanwhile"); ended(m) != "end_turn" {
+		t.Errorf("the prompt was answered %s", m)
+	}
+	slow.thaw()
+	slow.wantAnswer(load)
+	slow.wantMethod(0, "session/update", updateAgent, "meanwhile")
+	got := slow.transcript(id, 0)
+	if strings.Count(got, "user: ") != 4 || strings.Count(got, "word 2000 of") != 3 || strings.Count(got, "agent: meanwhile") != 1 {
+		t.Errorf("it shows %d prompts: %.200s … %s", strings.Count(got, "user: "), got, got[max(0, len(got)-200):])
+	}
+}
