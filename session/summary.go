@@ -20,12 +20,7 @@ func (in *Interaction) summaryOf(params []byte) string {
 	text := ""
 	switch in.Kind {
 	case Permission:
-		for _, key := range summaryKeys {
-			if text = textOf(input, key); text != "" {
-				break
-			}
-		}
-		if text == "" {
+		if text = InputSummary(input); text == "" {
 			text = textOf(params, "reason")
 		}
 	case Plan:
@@ -37,6 +32,17 @@ func (in *Interaction) summaryOf(params []byte) string {
 		}
 	}
 	return OneLine(text, maxSummary)
+}
+
+// InputSummary is what of a tool's input says best what it would do, as it
+// stands there; empty if nothing does.
+func InputSummary(input []byte) string {
+	for _, key := range summaryKeys {
+		if text := textOf(input, key); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // OneLine is the first line of a text that others may have written, for places

@@ -50,7 +50,7 @@ func openAccess(c *config, registry prometheus.Registerer, log *slog.Logger) (_ 
 	}
 	a.push, err = push.Open(push.Options{DataDir: c.DataDir, Devices: devices, Contact: pushContact(c), Log: log, Registerer: registry})
 	if err != nil {
-		a.close(log)
+		a.close()
 		return nil, err
 	}
 	devices.OnRevoke(a.revoked)
@@ -67,14 +67,14 @@ func pushContact(c *config) string {
 }
 
 // close ends what is queued and lets go of the stores.
-func (a *access) close(log *slog.Logger) {
+func (a *access) close() {
 	a.recorder.close()
 	err := errors.Join(a.gate.Devices.Close(), a.audit.Close())
 	if a.push != nil {
 		err = errors.Join(err, a.push.Close())
 	}
 	if err != nil {
-		log.Error("closing the stores failed", "error", err)
+		a.log.Error("closing the stores failed", "error", err)
 	}
 }
 

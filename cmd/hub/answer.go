@@ -13,11 +13,6 @@ import (
 	"zcodehub/session"
 )
 
-const (
-	methodPermission = session.MethodPermission
-	methodUserInput  = session.MethodUserInput
-)
-
 func newPendingCommand(a *app) *cobra.Command {
 	var at reach
 	var asJSON bool
@@ -31,14 +26,14 @@ func newPendingCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer client.close()
-			var list struct{ Pending []json.RawMessage }
-			if err := client.call(cmd.Context(), "hub/pendingInteractions", map[string]any{}, &list); err != nil {
-				return err
-			}
 			if asJSON {
-				return writeJSON(a.out, list.Pending)
+				list, err := pending[json.RawMessage](cmd.Context(), client)
+				if err != nil {
+					return err
+				}
+				return writeJSON(a.out, list)
 			}
-			open, err := questionsOf(list.Pending)
+			open, err := pending[question](cmd.Context(), client)
 			if err != nil {
 				return err
 			}
@@ -56,14 +51,11 @@ func writeJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-func questionsOf(list []json.RawMessage) ([]question, error) {
-	open := make([]question, len(list))
-	for i, raw := range list {
-		if err := json.Unmarshal(raw, &open[i]); err != nil {
-			return nil, fmt.Errorf("what waits: %w", err)
-		}
-	}
-	return open, nil
+// pending lists what waits for an answer.
+func pending[T json.RawMessage | question](ctx context.Context, client *native) ([]T, error) {
+	var list struct{ Pending []T }
+	err := client.call(ctx, "hub/pendingInteractions", map[string]any{}, &list)
+	return list.Pending, err
 }
 
 func newAllowCommand(a *app) *cobra.Command {
@@ -120,11 +112,7 @@ func (a *app) answer(ctx context.Context, c *config, at *reach, typed string, as
 		return err
 	}
 	defer client.close()
-	var list struct{ Pending []json.RawMessage }
-	if err := client.call(ctx, "hub/pendingInteractions", map[string]any{}, &list); err != nil {
-		return err
-	}
-	open, err := questionsOf(list.Pending)
+	open, err := pending[question](ctx, client)
 	if err != nil {
 		return err
 	}

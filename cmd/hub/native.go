@@ -84,13 +84,13 @@ type message struct {
 	text []byte // as it came
 }
 
-// callError is an error of the hub or the app-server.
+// callError is an error of the hub or the app-server, whose text is made harmless to the terminal.
 type callError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-func (e *callError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+func (e *callError) Error() string { return fmt.Sprintf("%s (%d)", plainLine(e.Message), e.Code) }
 
 // native is a connection to a hub's native surface. It belongs to one goroutine.
 type native struct {
@@ -100,6 +100,20 @@ type native struct {
 	err      error        // why incoming ended
 	calls    int
 	heard    func(message) // what comes while a call waits for its reply; nil drops it
+}
+
+// inSession runs f with a connection and the session that typed names.
+func (r *reach) inSession(ctx context.Context, c *config, typed string, f func(client *native, sessionID string) error) error {
+	client, err := r.dialNative(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	id, err := client.findSession(ctx, typed)
+	if err != nil {
+		return err
+	}
+	return f(client, id)
 }
 
 // dialNative connects to the native surface.

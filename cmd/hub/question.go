@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"zcodehub/session"
 )
 
 // question is something that the agent asks a human, as hub/pendingInteractions lists it.
@@ -16,7 +18,7 @@ type question struct {
 	RequestID string         `json:"requestId"`
 	SessionID string         `json:"sessionId"`
 	ToolName  string         `json:"toolName"`
-	Kind      string         `json:"kind"` // permission, userInput or plan
+	Kind      session.Kind   `json:"kind"`
 	OpenedAt  time.Time      `json:"openedAt"`
 	Params    questionParams `json:"params"`
 }
@@ -49,27 +51,21 @@ type questionParams struct {
 	} `json:"schema"`
 }
 
-// The kinds of questions.
-const (
-	kindPermission = "permission"
-	kindPlan       = "plan"
-)
-
 // askedOf makes a question of the request by which the hub shows it; ok is false for any other request.
 func askedOf(m message) (q question, ok bool) {
-	var method, id string
-	if method = m.Method; method != methodPermission && method != methodUserInput {
+	if m.Method != session.MethodPermission && m.Method != session.MethodUserInput {
 		return q, false
 	}
+	var id string
 	if json.Unmarshal(m.ID, &id) != nil || json.Unmarshal(m.Params, &q.Params) != nil {
 		return q, false
 	}
-	q.ID, q.RequestID, q.SessionID, q.ToolName, q.Kind = id, q.Params.RequestID, q.Params.SessionID, q.Params.ToolName, "userInput"
+	q.ID, q.RequestID, q.SessionID, q.ToolName, q.Kind = id, q.Params.RequestID, q.Params.SessionID, q.Params.ToolName, session.UserInput
 	switch {
-	case method == methodPermission:
-		q.Kind = kindPermission
+	case m.Method == session.MethodPermission:
+		q.Kind = session.Permission
 	case q.Params.Schema.Interaction == "plan_approval":
-		q.Kind = kindPlan
+		q.Kind = session.Plan
 	}
 	return q, true
 }
@@ -107,7 +103,7 @@ func findQuestion(open []question, typed string) (*question, error) {
 // summary is what the question is about, in one line.
 func (q *question) summary() string {
 	p := &q.Params
-	if q.Kind != kindPermission {
+	if q.Kind != session.Permission {
 		if len(p.Questions) > 0 {
 			return p.Questions[0].Question
 		}
@@ -118,15 +114,12 @@ func (q *question) summary() string {
 
 // inputSummary picks what tells most about a tool's input.
 func inputSummary(input json.RawMessage) string {
+	if text := session.InputSummary(input); text != "" {
+		return text
+	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {
 		return ""
-	}
-	for _, key := range []string{"command", "file_path", "path", "pattern", "url", "query", "description"} {
-		var text string
-		if json.Unmarshal(members[key], &text) == nil && text != "" {
-			return text
-		}
 	}
 	var todos []struct{ Status string }
 	if json.Unmarshal(members["todos"], &todos) == nil && len(todos) > 0 {
@@ -148,13 +141,13 @@ func inputSummary(input json.RawMessage) string {
 // questions with words, one for each in order.
 func (q *question) approval(option string, answers []string) (any, error) {
 	switch {
-	case q.Kind == kindPermission && len(answers) > 0:
+	case q.Kind == session.Permission && len(answers) > 0:
 		return nil, fmt.Errorf("%s asks for permission: it takes no --answer", q.shortID())
-	case q.Kind == kindPermission:
+	case q.Kind == session.Permission:
 		return q.allowing(option)
 	case option != "":
 		return nil, fmt.Errorf("%s is not about permission: it has no --option", q.shortID())
-	case q.Kind == kindPlan && len(answers) == 0:
+	case q.Kind == session.Plan && len(answers) == 0:
 		answers = []string{"approve"}
 	}
 	return q.answering(answers)
@@ -171,12 +164,12 @@ func (q *question) allowing(option string) (any, error) {
 	if option == "" && len(offered) == 0 {
 		return map[string]string{"decision": "allow"}, nil
 	}
-	return nil, fmt.Errorf("%s does not offer %q; it offers: %s", q.shortID(), option, strings.Join(offered, ", "))
+	return nil, fmt.Errorf("%s does not offer %q; it offers: %s", q.shortID(), option, plainLine(strings.Join(offered, ", ")))
 }
 
 func (q *question) answering(answers []string) (any, error) {
 	asked := q.Params.Questions
-	if len(asked) == 0 && q.Kind != kindPlan {
+	if len(asked) == 0 && q.Kind != session.Plan {
 		return nil, fmt.Errorf("%s wants a form filled in: answer it on the page", q.shortID())
 	}
 	if len(answers) != max(len(asked), 1) {
@@ -196,9 +189,9 @@ func (q *question) answering(answers []string) (any, error) {
 // denial is the result that says no; why reaches the agent.
 func (q *question) denial(why string) (any, error) {
 	switch {
-	case q.Kind == kindPermission:
+	case q.Kind == session.Permission:
 		return withReason(map[string]any{"decision": "deny"}, why), nil
-	case q.Kind == kindPlan && strings.TrimSpace(why) != "":
+	case q.Kind == session.Plan && strings.TrimSpace(why) != "":
 		return q.answering([]string{why}) // text that does not approve is feedback to the plan
 	}
 	return withReason(map[string]any{"action": "decline"}, why), nil

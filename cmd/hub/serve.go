@@ -68,7 +68,7 @@ func serve(ctx context.Context, a *app, c *config, command []string, announce fu
 	if err != nil {
 		return err
 	}
-	defer access.close(log)
+	defer access.close()
 	h, err := newHub(a, c, command, access, registry, log)
 	if err != nil {
 		return err

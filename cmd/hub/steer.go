@@ -33,20 +33,13 @@ read from standard input.`,
 			if err != nil {
 				return err
 			}
-			client, err := at.dialNative(cmd.Context(), c)
-			if err != nil {
-				return err
-			}
-			defer client.close()
-			id, err := client.findSession(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if wait {
-				return sendAndFollow(cmd.Context(), a, client, id, text, asJSON)
-			}
-			ack, err := client.command(cmd.Context(), newCommandID(), id, "sendText", map[string]any{"text": text})
-			return a.report(ack, err, asJSON)
+			return at.inSession(cmd.Context(), c, args[0], func(client *native, id string) error {
+				if wait {
+					return sendAndFollow(cmd.Context(), a, client, id, text, asJSON)
+				}
+				ack, err := client.command(cmd.Context(), newCommandID(), id, "sendText", map[string]any{"text": text})
+				return a.report(ack, err, asJSON)
+			})
 		}),
 	}
 	at.add(cmd)
@@ -79,17 +72,10 @@ func newStopCommand(a *app) *cobra.Command {
 one that was used last.`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.configuredArgs(func(cmd *cobra.Command, c *config, args []string) error {
-			client, err := at.dialNative(cmd.Context(), c)
-			if err != nil {
-				return err
-			}
-			defer client.close()
-			id, err := client.findSession(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			ack, err := client.command(cmd.Context(), newCommandID(), id, "stop", map[string]any{})
-			return a.report(ack, err, asJSON)
+			return at.inSession(cmd.Context(), c, args[0], func(client *native, id string) error {
+				ack, err := client.command(cmd.Context(), newCommandID(), id, "stop", map[string]any{})
+				return a.report(ack, err, asJSON)
+			})
 		}),
 	}
 	at.add(cmd)

@@ -189,13 +189,24 @@ func TestSendWaitEndsWithItsOwnTurn(t *testing.T) {
 	h := startTerminalHub(t)
 	h.run("send", h.sessionID, "ask") // a turn that waits: what is sent now is queued behind it
 	q := h.pending(1)[0]
+	watcher := h.dial()
+	defer watcher.close()
+	h.must(watcher.call(t.Context(), "session/subscribe", map[string]any{"sessionId": h.sessionID}, nil))
 	done := make(chan string, 1) // one send, never closed
-	go func() { done <- h.run("send", h.sessionID, "Reply with exactly: second", "--wait") }()
-	queued := h.dial()
-	defer queued.close()
-	h.must(queued.call(t.Context(), "session/subscribe", map[string]any{"sessionId": h.sessionID}, nil))
+	go func() {
+		code, shown, stderr := h.command("send", h.sessionID, "Reply with exactly: second", "--wait")
+		done <- fmt.Sprintf("%s%s(exit code %d)", shown, stderr, code)
+	}()
+	for queued := false; !queued; {
+		m, ok := <-watcher.incoming
+		if !ok {
+			t.Fatal(watcher.err)
+		}
+		e, isEvent := eventOf(m)
+		queued = isEvent && e.Type == "turn.steerQueued"
+	}
 	h.run("allow", q.shortID())
-	if shown := <-done; !strings.Contains(shown, "> Reply with exactly: second") || !strings.Contains(shown, "second\n- done") {
+	if shown := <-done; !strings.Contains(shown, "> Reply with exactly: second") || !strings.Contains(shown, "second\n- done") || !strings.HasSuffix(shown, "(exit code 0)") {
 		t.Errorf("send --wait showed %q", shown)
 	}
 	if code, shown, stderr := h.command("send", h.sessionID, "fail", "--wait"); code != exitFailure || !strings.Contains(shown, "failed") {
@@ -286,7 +297,7 @@ func TestWatchRingsAndAKeyAnswers(t *testing.T) {
 }
 
 func TestKeyThatWasMeantForSomethingElseAnswersNothing(t *testing.T) {
-	w := &watch{open: []asking{{question: question{ID: "ask-1-x"}, shown: time.Now(), keys: []key{{char: 'y'}}}}}
+	w := &watch{open: []asking{{question: question{ID: "ask-1-x"}, shown: time.Now().Add(patience), keys: []key{{char: 'y'}}}}}
 	if err := w.press(t.Context(), 'y'); err != nil { // without a connection: an answer would panic
 		t.Error(err)
 	}

@@ -145,18 +145,18 @@ func (v *view) question(q *question, keys []key) {
 	v.line("\a? %s %s", q.shortID(), q.title())
 	p := &q.Params
 	switch {
-	case q.Kind == kindPlan:
+	case q.Kind == session.Plan:
 		var input struct{ Plan string }
 		_ = json.Unmarshal(p.Input, &input)
 		v.line("    %s", indented(input.Plan))
-	case q.Kind == kindPermission:
+	case q.Kind == session.Permission:
 		v.line("    %s", indented(q.summary()))
 		if p.Reason != "" {
 			v.line("    (%s)", indented(p.Reason))
 		}
 	}
 	for _, asked := range p.Questions {
-		if q.Kind == kindPlan {
+		if q.Kind == session.Plan {
 			break
 		}
 		labels := make([]string, len(asked.Options))
@@ -181,7 +181,7 @@ func (v *view) question(q *question, keys []key) {
 
 // wordsWanted are the flags of hub allow that answer the questions in words.
 func (q *question) wordsWanted() string {
-	if q.Kind == kindPlan {
+	if q.Kind == session.Plan {
 		return ""
 	}
 	return strings.Repeat(" --answer TEXT", len(q.Params.Questions))
@@ -189,12 +189,12 @@ func (q *question) wordsWanted() string {
 
 func (q *question) title() string {
 	switch q.Kind {
-	case kindPermission:
+	case session.Permission:
 		if q.Params.RiskLevel != "" {
 			return fmt.Sprintf("%s wants to run (risk: %s)", plainLine(q.ToolName), plainLine(q.Params.RiskLevel))
 		}
 		return plainLine(q.ToolName) + " wants to run"
-	case kindPlan:
+	case session.Plan:
 		return "is this plan approved?"
 	}
 	return "the agent asks"

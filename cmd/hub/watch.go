@@ -14,6 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/spf13/cobra"
+
+	"zcodehub/session"
 )
 
 const (
@@ -304,7 +306,7 @@ func keysOf(q *question) []key {
 		}
 	}
 	switch {
-	case q.Kind == kindPermission:
+	case q.Kind == session.Permission:
 		yes, err := q.approval("", nil)
 		add('y', "allow once", yes, err)
 		for _, o := range q.Params.Options {
@@ -313,7 +315,7 @@ func keysOf(q *question) []key {
 				break
 			}
 		}
-	case q.Kind == kindPlan:
+	case q.Kind == session.Plan:
 		yes, err := q.approval("", nil)
 		add('y', "approve", yes, err)
 	case len(q.Params.Questions) == 1 && !q.Params.Questions[0].MultiSelect:
