@@ -64,6 +64,8 @@
 //	child: supervise     child.Start    the stop ladder           the other four ended
 //	connection           web            Client.Handle             the socket ended
 //	ACP request          web/acp        one request of a client   it is answered, and what it began is over
+//	push                 cmd/hub        the queue of messages     its context ended, and none is under way
+//	push message         push           one try                   it was answered, or took too long
 //	window               fanout.Stream  publishes, by a timer     at once
 //	sweep                fanout.Stream  serves up to 32 outboxes  they are served
 //	writer               fanout.Outbox  writes what is due        nothing is due

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -321,6 +322,24 @@ func TestWatchGoesOnWhereItsConnectionWasLost(t *testing.T) {
 	}
 	w.keys <- 'q'
 	<-w.ended
+}
+
+func TestWatchAsJSONPrintsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var shown bytes.Buffer
+		tries := 0
+		w := &watch{view: newView(&shown, true), sessionID: "sess_1", dial: func(context.Context) (*native, error) {
+			if tries++; tries == 5 {
+				cancel()
+			}
+			return nil, errNotRunning
+		}}
+		if err := w.run(ctx, "sess_1", nil); err != nil || tries != 5 || shown.Len() > 0 {
+			t.Errorf("after %d tries: %v, %q", tries, err, shown.String())
+		}
+	})
 }
 
 func TestWatchOfARevokedDeviceEnds(t *testing.T) {

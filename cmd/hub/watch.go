@@ -104,7 +104,7 @@ func (w *watch) run(ctx context.Context, typed string, keys <-chan rune) error {
 			return err
 		}
 		wait := rand.N(pause) + pause/2
-		w.view.line("! %v; trying again in %s", err, wait.Round(100*time.Millisecond))
+		w.view.note("! %v; trying again in %s", err, wait.Round(100*time.Millisecond))
 		pause = min(2*pause, lastRetry)
 		if err := w.sleep(ctx, wait, keys); err != nil {
 			return nil
