@@ -193,7 +193,8 @@ func (n *notices) enter(in *session.Interaction, device string) (allow, deny str
 		return text
 	}
 	if allow, deny = token("allow", true), token("deny", false); allow == "" && deny != "" {
-		keys, deny = n.endLocked(keys), "" // one button alone is no choice
+		n.endLocked(keys)
+		keys, deny = nil, "" // one button alone is no choice
 	}
 	if n.told[in.ID] == nil {
 		n.told[in.ID] = map[string][]actionKey{}
@@ -203,11 +204,10 @@ func (n *notices) enter(in *session.Interaction, device string) (allow, deny str
 	return allow, deny, true
 }
 
-func (n *notices) endLocked(keys []actionKey) []actionKey {
+func (n *notices) endLocked(keys []actionKey) {
 	for _, key := range keys {
 		delete(n.actions, key)
 	}
-	return nil
 }
 
 // leave ends the tokens of an interaction, and returns the devices that were
@@ -322,6 +322,7 @@ func (n *notices) spend(key actionKey, decision string) *action {
 		return nil
 	}
 	told := n.told[a.interactionID]
-	told[a.device] = n.endLocked(told[a.device])
+	n.endLocked(told[a.device])
+	told[a.device] = nil
 	return a
 }
