@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +43,7 @@ func newDevicesListCommand(a *app) *cobra.Command {
 				devices = liveDevices(devices, now)
 			}
 			if asJSON {
-				encoder := json.NewEncoder(a.out)
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(devices)
+				return writeJSON(a.out, devices)
 			}
 			return printDevices(a.out, devices, now)
 		}),

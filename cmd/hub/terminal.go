@@ -2,10 +2,18 @@ package main
 
 import (
 	"bufio"
+	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/term"
 )
+
+// terminal is where somebody watches.
+type terminal struct {
+	out  io.Writer
+	keys <-chan rune // nil without a keyboard
+}
 
 // rawTerminal makes every key count at once, if there is a keyboard, until restore. Without one, or with output that
 // goes elsewhere, there are no keys.
@@ -33,4 +41,24 @@ func rawTerminal(a *app) (t terminal, restore func(), err error) {
 		}
 	}()
 	return terminal{out: crlf{a.out}, keys: keys}, func() { _ = term.Restore(int(in.Fd()), before) }, nil
+}
+
+// crlf ends lines as a raw terminal wants it.
+type crlf struct{ w io.Writer }
+
+func (c crlf) Write(p []byte) (int, error) {
+	for i, start := 0, 0; i <= len(p); i++ {
+		if i == len(p) || p[i] == '\n' {
+			if _, err := c.w.Write(p[start:i]); err != nil {
+				return start, err
+			}
+			if i < len(p) {
+				if _, err := fmt.Fprint(c.w, "\r\n"); err != nil {
+					return i, err
+				}
+			}
+			start = i + 1
+		}
+	}
+	return len(p), nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,7 +109,5 @@ func inspectToken(w io.Writer, token string) error {
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(inspection)
+	return writeJSON(w, inspection)
 }

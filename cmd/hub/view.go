@@ -222,6 +222,13 @@ func (v *view) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(v.w, format+"\n", args...)
 }
 
+// note is a line about the watching itself.
+func (v *view) note(format string, args ...any) {
+	if !v.asJSON {
+		v.line(format, args...)
+	}
+}
+
 // indented keeps the lines of a text below its first one.
 func indented(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(plain(s), "\n"), "\n", "\n    ")

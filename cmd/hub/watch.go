@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -329,37 +327,4 @@ func keysOf(q *question) []key {
 	no, err := q.denial("")
 	add('n', "deny", no, err)
 	return keys
-}
-
-// note is a line about the watching itself.
-func (v *view) note(format string, args ...any) {
-	if !v.asJSON {
-		v.line(format, args...)
-	}
-}
-
-// terminal is where somebody watches.
-type terminal struct {
-	out  io.Writer
-	keys <-chan rune // nil without a keyboard
-}
-
-// crlf ends lines as a raw terminal wants it.
-type crlf struct{ w io.Writer }
-
-func (c crlf) Write(p []byte) (int, error) {
-	for i, start := 0, 0; i <= len(p); i++ {
-		if i == len(p) || p[i] == '\n' {
-			if _, err := c.w.Write(p[start:i]); err != nil {
-				return start, err
-			}
-			if i < len(p) {
-				if _, err := fmt.Fprint(c.w, "\r\n"); err != nil {
-					return i, err
-				}
-			}
-			start = i + 1
-		}
-	}
-	return len(p), nil
 }
