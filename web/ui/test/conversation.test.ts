@@ -40,6 +40,14 @@ async function connected(): Promise<Socket> {
   return Socket.last;
 }
 
+test("a conversation that was just left stays, and of those left before only the last few", () => {
+  const ids = ["a", "b", "c", "d", "e"];
+  const [first, second] = ids.map((id) => m.follow(id));
+  for (const id of ["b", "c", "d", "e", "a"]) m.unfollow(id); // the first that was opened is the last to be left
+  expect(m.follow("a")).toBe(first);
+  expect(m.follow("b")).not.toBe(second);
+});
+
 describe("the five operations", () => {
   test("appended rows are counted and last; an upsert replaces a loaded row and nothing else", async () => {
     const c = m.follow("s1");

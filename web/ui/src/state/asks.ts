@@ -122,18 +122,10 @@ export const waiting: ReadonlySignal<Ask[]> = computed(() => asks.value.filter((
 
 const waits = (fate: Fate) => fate.kind === "open" || fate.kind === "kept" || fate.kind === "sending";
 
-const bySession = new Map<string, ReadonlySignal<Ask[]>>();
 const histories = new Map<string, Signal<Line[]>>();
 const losers = new Map<string, Line>(); // lines of questions that ended while this page's answer was on its way
 let epoch = ""; // the run of the hub that the questions come from
 let connection = ""; // the hub's name for the connection
-
-/** What waits in one session, oldest first. */
-export function asksOf(sessionId: string): ReadonlySignal<Ask[]> {
-  let of = bySession.get(sessionId);
-  if (!of) bySession.set(sessionId, (of = computed(() => waiting.value.filter((a) => a.sessionId === sessionId))));
-  return of;
-}
 
 /** How the questions of a session ended, oldest first. */
 export const linesOf = (sessionId: string): ReadonlySignal<Line[]> => history(sessionId);

@@ -52,9 +52,9 @@ export function unfollow(sessionId: string): void {
   if (!known || --known.users > 0) return;
   known.store.leave();
   known.closing = setTimeout(() => open.delete(sessionId), KEEP);
-  const idle = [...open].filter(([, o]) => o.users === 0);
   open.delete(sessionId);
   open.set(sessionId, known); // the order is that of leaving
+  const idle = [...open].filter(([, o]) => o.users === 0);
   for (const [id, o] of idle.slice(0, Math.max(0, idle.length - KEEP_MOST))) {
     clearTimeout(o.closing);
     open.delete(id);

@@ -1,6 +1,6 @@
 // Being together on a session: who is here, who did what, and who has control.
 
-import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { lastHello } from "./link";
 import { link, live } from "../wire/link";
 import type { ActivityEntry, ControlState, Person, Presence } from "../wire/types";
@@ -101,7 +101,3 @@ live.subscribe((is) => {
 link.on("hub/presence", (p: PresenceNotice) => { if (sessions.has(p.sessionId)) of(p.sessionId).presence.value = p; });
 link.on("hub/control", (c: ControlState) => { if (sessions.has(c.sessionId)) of(c.sessionId).control.value = c; });
 link.on("hub/activity", (a: { sessionId: string; entry: ActivityEntry }) => { if (sessions.has(a.sessionId)) learn(of(a.sessionId), [a.entry]); });
-
-// others are those here beside this very page.
-export const othersOf = (sessionId: string): ReadonlySignal<Presence[]> =>
-  computed(() => presenceOf(sessionId).value.clients.filter((c) => c.connectionId !== link.hello.value?.connectionId));

@@ -540,15 +540,3 @@ export interface Settled {
   at: number;
 }
 
-export interface OpenInteraction {
-  id: number | string;
-  requestId: string;
-  sessionId: string;
-  turnId?: string;
-  toolCallId?: string;
-  toolName?: string;
-  kind: string;
-  method: string;
-  openedAt: number;
-  params: any;
-}

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
-import { ansi, stripped } from "../../src/ui/rows/ansi";
+import { ansi } from "../../src/ui/rows/ansi";
 import { clip, firstLine } from "../../src/ui/rows/clip";
 import { counts, difference, parsed, type Line } from "../../src/ui/rows/difference";
 import { says, target } from "../../src/ui/rows/links";
 import { member } from "../../src/ui/rows/partial";
 import { Fields, editsOf, exitCode, nameOf, what } from "../../src/ui/rows/tools";
 import type { ToolCallRow } from "../../src/wire/types";
+
+const textOf = (raw: string) => ansi(raw).map((s) => s.text).join("");
 
 test.each<[string, string, string]>([
   ["plain", "plain", ""],
@@ -24,15 +26,13 @@ test.each<[string, string, string]>([
   ["cut off\x1b[3", "cut off", ""],
   ["cut off\x1b", "cut off", ""],
 ])("of the output %j stay its text and its colour", (raw, text, classes) => {
-  const spans = ansi(raw);
-  expect(spans.map((s) => s.text).join("")).toBe(text);
-  expect(spans[0]!.classes).toBe(classes);
-  expect(stripped(raw)).toBe(text);
+  expect(textOf(raw)).toBe(text);
+  expect(ansi(raw)[0]!.classes).toBe(classes);
 });
 
 test("a line that was written over shows what was written last", () => {
-  expect(stripped("10%\r50%\r100%\ndone\r\n")).toBe("100%\ndone\n");
-  expect(stripped("abc\b\bX")).toBe("aX");
+  expect(textOf("10%\r50%\r100%\ndone\r\n")).toBe("100%\ndone\n");
+  expect(textOf("abc\b\bX")).toBe("aX");
 });
 
 test("output that changes its colour without end makes few elements", () => {

@@ -59,8 +59,6 @@ export const answer = {
   "answer.all": "{lines} {lines|line|lines}, {size}. Scroll to read all of it.",
   "answer.input": "Input",
   "answer.input.none": "without input",
-  "answer.file": "File",
-  "answer.content": "Content",
 
   "answer.plan": "Plan",
   "answer.plan.approve": "Approve",
@@ -75,7 +73,6 @@ export const answer = {
   "answer.send": "Answer",
   "answer.send.some": "Answer, {n} skipped",
   "answer.skip": "Skip",
-  "answer.skip.about": "The agent goes on without an answer.",
   "answer.nothing": "Choose or write an answer first, or skip.",
   "answer.several": "several answers are possible",
   "answer.refuse": "Refuse and say why",
@@ -118,7 +115,6 @@ export const answer = {
   "answer.line.unknown": "Settled while this page was away: {what}",
   "answer.dismiss": "Dismiss",
   "answer.lost": "Your words were not sent:",
-  "answer.copy": "Copy",
 
   "answer.keys": "Keys",
   "answer.keys.sheet": "Alt+Q: to the next question. In a question, outside text fields: A allows or answers, R rejects, N goes to the next, Escape minimises.",

@@ -59,8 +59,6 @@ export const answer = {
   "answer.all": "{lines} 行，{size}。滚动可看全部。",
   "answer.input": "输入",
   "answer.input.none": "没有输入",
-  "answer.file": "文件",
-  "answer.content": "内容",
 
   "answer.plan": "计划",
   "answer.plan.approve": "批准",
@@ -75,7 +73,6 @@ export const answer = {
   "answer.send": "回答",
   "answer.send.some": "回答，跳过 {n} 个",
   "answer.skip": "跳过",
-  "answer.skip.about": "智能体会在没有回答的情况下继续。",
   "answer.nothing": "请先选择或写下回答，或者跳过。",
   "answer.several": "可选多个",
   "answer.refuse": "拒绝回答并说明原因",
@@ -118,7 +115,6 @@ export const answer = {
   "answer.line.unknown": "此页面离线时已解决：{what}",
   "answer.dismiss": "关闭",
   "answer.lost": "你写的内容没有发送：",
-  "answer.copy": "复制",
 
   "answer.keys": "按键",
   "answer.keys.sheet": "Alt+Q：转到下一个问题。在问题中（文本框之外）：A 允许或回答，R 拒绝，N 下一个，Esc 收起。",

@@ -17,4 +17,3 @@ export const Camera = () => <Icon d="M4 8h4l2-3h4l2 3h4v11H4zM12 16.5a3 3 0 1 0 
 export const Picture = () => <Icon d="M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15 9h.01" />;
 export const Page = () => <Icon d="M6 3h8l4 4v14H6zM14 3v4h4" />;
 export const Fold = () => <Icon d="M8 4l4 4 4-4M8 20l4-4 4 4M4 12h16" />;
-export const Eye = () => <Icon d="M2 12s4-7 10-7 10 7 10 7-4 7-10 7-10-7-10-7zM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6z" />;

@@ -37,11 +37,6 @@ export function ansi(raw: string): Span[] {
   return spans;
 }
 
-// stripped is the output without its colours.
-export function stripped(raw: string): string {
-  return overwritten(raw).replace(sequence, "");
-}
-
 // overwritten plays carriage returns and backspaces, as progress bars use them: a line shows what was written last.
 function overwritten(text: string): string {
   if (text.includes("\r")) {
