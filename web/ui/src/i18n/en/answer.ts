@@ -13,11 +13,6 @@ export const answer = {
   "answer.risk.unknown": "risk not stated",
   "answer.by.subagent": "asked by the helper {name}",
 
-  "answer.seconds": "{n} s",
-  "answer.minutes": "{n} min",
-  "answer.hours": "{n} h",
-  "answer.ago": "{time} ago",
-  "answer.now": "just now",
 
   "answer.minimise": "Minimise without answering",
   "answer.queue": "{n} more {n|waits|wait}",

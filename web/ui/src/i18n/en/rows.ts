@@ -6,11 +6,6 @@ export const rows = {
   "rows.toEnd": "To the end",
   "rows.toQuestion": "To the question",
 
-  "rows.seconds": "{n} s",
-  "rows.minutes": "{n} min",
-  "rows.hours": "{n} h",
-  "rows.justNow": "just now",
-  "rows.ago": "{time} ago",
   "rows.tokens": "{n} tokens",
 
   "rows.more": "{size} more",

@@ -13,11 +13,6 @@ export const answer = {
   "answer.risk.unknown": "未说明风险",
   "answer.by.subagent": "由助手 {name} 提出",
 
-  "answer.seconds": "{n} 秒",
-  "answer.minutes": "{n} 分钟",
-  "answer.hours": "{n} 小时",
-  "answer.ago": "{time}前",
-  "answer.now": "刚刚",
 
   "answer.minimise": "收起，暂不回答",
   "answer.queue": "还有 {n} 个在等",

@@ -6,11 +6,6 @@ export const rows = {
   "rows.toEnd": "到末尾",
   "rows.toQuestion": "查看待回答的问题",
 
-  "rows.seconds": "{n} 秒",
-  "rows.minutes": "{n} 分",
-  "rows.hours": "{n} 小时",
-  "rows.justNow": "刚刚",
-  "rows.ago": "{time}前",
   "rows.tokens": "{n} 个 token",
 
   "rows.more": "还有 {size}",

@@ -1,7 +1,7 @@
 // Who answered what, as it stays in the history.
 
 import { linesOf, type Line } from "../../state/asks";
-import { language } from "../../i18n";
+import { hourMinute } from "../time";
 import { lineText } from "./words";
 
 /** AnswerNote is for the row of a tool call: how the questions about it ended. */
@@ -11,10 +11,9 @@ export function AnswerNote({ sessionId, toolCallId }: { sessionId: string; toolC
 }
 
 export function AnswerLine({ line }: { line: Line }) {
-  const time = new Date(line.at);
   return (
     <p class={`answer-line ${toneOf(line.outcome)}`}>
-      {lineText(line)} <time dateTime={time.toISOString()}>{time.toLocaleTimeString(language.value, { hour: "2-digit", minute: "2-digit" })}</time>
+      {lineText(line)} <time dateTime={new Date(line.at).toISOString()}>{hourMinute(line.at)}</time>
     </p>
   );
 }

@@ -6,7 +6,7 @@ import { takeBack, waiting, type Ask } from "../../state/asks";
 import { t } from "../../i18n";
 import { live } from "../../wire/link";
 import { Icon } from "../rows/Icon";
-import { now } from "./clock";
+import { second, span } from "../time";
 import { Countdown } from "./Countdown";
 import { FormAnswers, FormBody } from "./Form";
 import { useFocus, useQuiet } from "./focus";
@@ -18,7 +18,7 @@ import { jump, minimised, shownIn } from "./sheet";
 import { Spoken } from "./Spoken";
 import { Told } from "./Told";
 import { WaitingBar } from "./WaitingBar";
-import { ago, nameOf, span, titleOf } from "./words";
+import { ago, nameOf, titleOf } from "./words";
 
 /** AskSheet shows what waits in the session that is open, and that something waits elsewhere. */
 export function AskSheet({ conversation }: { conversation: Conversation }) {
@@ -43,7 +43,7 @@ function Sheet({ ask, conversation }: { ask: Ask; conversation: Conversation }) 
     <section ref={box} class={`answer-sheet ${ask.kind}`} role="dialog" aria-labelledby={id} data-request={ask.requestId} data-armed={armed} {...guards} onKeyDown={keys}>
       <header>
         <h2 id={id} tabIndex={-1}>{titleOf(ask)}</h2>
-        <span class="answer-age">{ago(now.value - ask.openedAt)}</span>
+        <span class="answer-age">{ago(second.value - ask.openedAt)}</span>
         <button type="button" class="answer-minimise" aria-label={t("answer.minimise")} title={t("answer.minimise")} aria-keyshortcuts="Escape" onClick={() => (minimised.value = true)}>
           <Icon of="fold" />
         </button>

@@ -6,7 +6,7 @@ import type { Conversation } from "../../state/conversation";
 import { snooze, type Ask } from "../../state/asks";
 import { t } from "../../i18n";
 import { live } from "../../wire/link";
-import { now } from "./clock";
+import { second } from "../time";
 
 export function Countdown({ ask, conversation }: { ask: Ask; conversation: Conversation }) {
   const auto = useComputed(() => conversation.head.value?.pendingInteractions.find((p) => p.interactionId === ask.requestId)?.autoResolution).value;
@@ -16,7 +16,7 @@ export function Countdown({ ask, conversation }: { ask: Ask; conversation: Conve
   const keepWaiting = () => snooze(ask).then(() => tell(""), (error: Error) => tell(error.message));
   return (
     <p class="answer-countdown">
-      <span>{fault || t("answer.countdown", { time: clock(Math.max(0, auto.deadlineAt - now.value)) })}</span>
+      <span>{fault || t("answer.countdown", { time: clock(Math.max(0, auto.deadlineAt - second.value)) })}</span>
       {ask.answerable && <button type="button" aria-disabled={!live.value} onClick={keepWaiting}>{t("answer.snooze")}</button>}
     </p>
   );

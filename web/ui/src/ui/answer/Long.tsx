@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { t } from "../../i18n";
 import { inert } from "../rows/inert";
+import { size } from "../rows/units";
 
 const PIECE = 16_384; // characters laid out in one go: some screens full, some milliseconds
 const STEP = 8; // pieces that are laid out at most when the reader comes to the end of those there are
@@ -55,8 +56,3 @@ function piecesOf(text: string): string[] {
 }
 
 const isLow = (c: number) => c >= 0xdc00 && c <= 0xdfff;
-
-function size(chars: number): string {
-  if (chars < 1000) return `${chars} B`;
-  return chars < 1_000_000 ? `${(chars / 1000).toFixed(1)} kB` : `${(chars / 1_000_000).toFixed(1)} MB`;
-}

@@ -2,7 +2,7 @@
 
 import { t } from "../../i18n";
 import { Icon } from "../rows/Icon";
-import { now } from "./clock";
+import { second } from "../time";
 import { lostWords } from "./drafts";
 import { dismiss, told } from "./sheet";
 import { ago, lineText } from "./words";
@@ -16,7 +16,7 @@ export function Told({ sessionId }: { sessionId: string }) {
         return (
           <div key={line.requestId}>
             <p>
-              {t("answer.line.ago", { line: lineText(line), ago: ago(now.value - line.at) })}
+              {t("answer.line.ago", { line: lineText(line), ago: ago(second.value - line.at) })}
               {words && <><br />{t("answer.lost")} <q>{words}</q></>}
             </p>
             <button type="button" aria-label={t("answer.dismiss")} title={t("answer.dismiss")} onClick={() => dismiss(line)}><Icon of="failed" /></button>

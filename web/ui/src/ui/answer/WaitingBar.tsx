@@ -3,7 +3,7 @@ import { session } from "../../state/sessions";
 import { t } from "../../i18n";
 import { plain } from "../rows/inert";
 import { route } from "../shell/router";
-import { now } from "./clock";
+import { second } from "../time";
 import { open } from "./sheet";
 import { aboutOf, ago } from "./words";
 
@@ -13,7 +13,7 @@ export function WaitingBar({ ask = waiting.value[0] }: { ask?: Ask | undefined }
   return (
     <button type="button" class="answer-bar" aria-keyshortcuts="Alt+Q" onClick={() => open(ask)}>
       <b>{t("answer.waits", { n: Math.max(1, waiting.value.length) })}</b>
-      <small>{ago(now.value - ask.openedAt)}</small>
+      <small>{ago(second.value - ask.openedAt)}</small>
       <span>{[elsewhere(ask), aboutOf(ask)].filter(Boolean).join(" · ")}</span>
     </button>
   );

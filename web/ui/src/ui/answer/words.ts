@@ -5,20 +5,12 @@ import { t } from "../../i18n";
 import type { Key } from "../../i18n/en";
 import type { Person } from "../../wire/types";
 import { plain } from "../rows/inert";
-
-const MINUTE = 60_000, HOUR = 60 * MINUTE;
-
-/** span says how long something took, in one unit. */
-export function span(ms: number): string {
-  if (ms < MINUTE) return t("answer.seconds", { n: Math.max(1, Math.round(ms / 1000)) });
-  if (ms < HOUR) return t("answer.minutes", { n: Math.round(ms / MINUTE) });
-  return t("answer.hours", { n: Math.round(ms / HOUR) });
-}
+import { span } from "../time";
 
 const RECENT = 1000; // ms; counting starts with the second second
 
 /** ago says how long ago something was. */
-export const ago = (ms: number): string => (ms < RECENT ? t("answer.now") : t("answer.ago", { time: span(ms) }));
+export const ago = (ms: number): string => (ms < RECENT ? t("time.justNow") : t("time.ago", { time: span(ms) }));
 
 /** titleOf is the question itself. */
 export function titleOf(ask: Ask): string {

@@ -55,12 +55,18 @@ const reasons: Record<string, Key> = {
   turnEnded: "compose.why.guideEnded",
 };
 
+const maxMessage = 300; // characters: as much as may stand beside a button
+
 // reason puts a code into words; the agent's own sentence, if there is one, says more than a code that is not known here.
 export function reason(code: string, message?: string): string {
   const key = reasons[code];
   if (key) return t(key);
-  return message || t("compose.why.other", { code });
+  return message?.slice(0, maxMessage) || t("compose.why.other", { code });
 }
+
+// refusal says why a command was refused, and by whom if a person is in the way.
+export const refusal = (fate: Fate & { kind: "refused" }): string =>
+  fate.code === "-32041" && fate.by ? t("compose.why.held", { who: fate.by }) : reason(fate.code, fate.message);
 
 export const isHeldQueue = (code: string) => reasons[code] === "compose.why.heldQueue";
 
@@ -82,10 +88,8 @@ export function fateText(fate: Fate): string {
       return reason(fate.code);
     case "stale":
       return `${t("compose.fate.stale")} ${reason(fate.code)}`;
-    case "refused": {
-      const why = fate.code === "-32041" && fate.by ? t("compose.why.held", { who: fate.by }) : reason(fate.code, fate.message);
-      return fate.code === "otherDevice" || fate.code === "tooOld" ? why : `${t("compose.fate.refused")} ${why}`;
-    }
+    case "refused":
+      return fate.code === "otherDevice" || fate.code === "tooOld" ? refusal(fate) : `${t("compose.fate.refused")} ${refusal(fate)}`;
   }
 }
 

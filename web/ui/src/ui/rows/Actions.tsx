@@ -4,6 +4,7 @@ import { send, type Command } from "../../state/commands";
 import { may } from "../../state/link";
 import { live } from "../../wire/link";
 import type { Row, UserInputRow } from "../../wire/types";
+import { fateText, refusal } from "../compose/words";
 import { go, sessionLink } from "../shell/router";
 import { Icon, type Picture } from "./Icon";
 import { useView } from "./view";
@@ -50,8 +51,10 @@ export function Fate({ command }: { command: Command }) {
     case "waiting":
       return <span class="faint" role="status">{t("rows.sending")}</span>;
     case "refused":
+      return <span class="bad" role="status">{t("rows.refused", { why: refusal(fate) })}</span>;
     case "stale":
-      return <span class="bad" role="status">{t("rows.refused", { why: fate.kind === "refused" && fate.message ? fate.message.slice(0, 300) : fate.code })}</span>;
+    case "noop":
+      return <span class="bad" role="status">{fateText(fate)}</span>;
     default:
       return null;
   }

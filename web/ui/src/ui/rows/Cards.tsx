@@ -1,6 +1,6 @@
 // Rows about what goes on beside the conversation: helpers, files, hooks, and marks in time.
 
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import type { ArtifactRow, HookInvocationRow, SubagentRow, TimelineMarkerRow } from "../../wire/types";
 import { sessionLink } from "../shell/router";
 import { Download } from "./Attachments";
@@ -64,7 +64,7 @@ export function Hook({ row }: { row: HookInvocationRow }) {
 }
 
 const word = (v: unknown): string => (typeof v === "string" ? v : typeof v === "object" && v !== null && "modelId" in v ? String(v.modelId) : "");
-const share = (v: unknown): string => (typeof v === "number" ? v.toLocaleString() : "?");
+const share = (v: unknown): string => (typeof v === "number" ? v.toLocaleString(language.value) : "?");
 
 // Marker is a line between other rows: something changed here.
 export function Marker({ row }: { row: TimelineMarkerRow }) {

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { link, live } from "../../wire/link";
+import { quarter, second } from "../time";
 import { ago, clock, duration, fully, running } from "./units";
 
 // Times are shown as how long ago they were or as the clock told them: one choice for the whole page, made by a tap.
@@ -9,17 +9,6 @@ function turnOver() {
   absolute.value = !absolute.value;
   localStorage.setItem("times", absolute.value ? "absolute" : "relative");
 }
-
-// Clocks tick only while the page is live and somebody looks: what is stale must not seem to go on.
-const ticking = (ms: number) => {
-  const now = signal(link.now());
-  setInterval(() => {
-    if (live.peek() && !document.hidden) now.value = link.now();
-  }, ms);
-  return now;
-};
-const second = ticking(1000);
-const quarter = ticking(15_000);
 
 export function When({ at }: { at: number }) {
   const now = Math.max(quarter.value, at);

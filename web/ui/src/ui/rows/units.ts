@@ -1,6 +1,7 @@
 // Sizes, counts, durations and times as people read them.
 
 import { language, t } from "../../i18n";
+import { hours } from "../time";
 
 export function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
@@ -17,12 +18,12 @@ export function tokens(n: number): string {
 
 // duration is "0.4 s", "12 s", "3 min 4 s", "2 h 5 min".
 export function duration(ms: number): string {
-  if (ms < 9950) return t("rows.seconds", { n: (Math.max(ms, 0) / 1000).toFixed(1) });
+  if (ms < 9950) return t("time.seconds", { n: (Math.max(ms, 0) / 1000).toFixed(1) });
   const s = Math.round(ms / 1000);
-  if (s < 60) return t("rows.seconds", { n: s });
+  if (s < 60) return t("time.seconds", { n: s });
   const min = Math.floor(s / 60);
-  if (min < 60) return s % 60 ? `${t("rows.minutes", { n: min })} ${t("rows.seconds", { n: s % 60 })}` : t("rows.minutes", { n: min });
-  return min % 60 ? `${t("rows.hours", { n: Math.floor(min / 60) })} ${t("rows.minutes", { n: min % 60 })}` : t("rows.hours", { n: Math.floor(min / 60) });
+  if (min < 60) return s % 60 ? `${t("time.minutes", { n: min })} ${t("time.seconds", { n: s % 60 })}` : t("time.minutes", { n: min });
+  return hours(min);
 }
 
 // running is the duration of something that still runs: whole seconds, which tick.
@@ -46,8 +47,8 @@ export const fully = (at: number) => format(at, { dateStyle: "medium", timeStyle
 
 export function ago(at: number, now: number): string {
   const min = Math.floor((now - at) / 60_000);
-  if (min < 1) return t("rows.justNow");
-  if (min < 60) return t("rows.ago", { time: t("rows.minutes", { n: min }) });
-  if (min < 24 * 60) return t("rows.ago", { time: t("rows.hours", { n: Math.floor(min / 60) }) });
+  if (min < 1) return t("time.justNow");
+  if (min < 60) return t("time.ago", { time: t("time.minutes", { n: min }) });
+  if (min < 24 * 60) return t("time.ago", { time: t("time.hours", { n: Math.floor(min / 60) }) });
   return clock(at, now);
 }

@@ -5,7 +5,7 @@ import { watchAbsence, type Missed as What } from "../../state/catchup";
 import type { Conversation } from "../../state/conversation";
 import type { ActivityEntry } from "../../wire/types";
 import { Icon } from "../shell/Icon";
-import { span } from "../shell/time";
+import { span } from "../time";
 
 // After an absence: one folded line that says what was missed.
 export function Missed({ conversation }: { conversation: Conversation }) {

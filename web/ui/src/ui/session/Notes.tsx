@@ -1,6 +1,7 @@
 import { t } from "../../i18n";
 import { notesOf, type Note } from "../../state/notes";
 import type { Conversation } from "../../state/conversation";
+import { hourMinute } from "../time";
 import type { ReadonlySignal } from "@preact/signals";
 
 const kept = new WeakMap<Conversation, ReadonlySignal<ReadonlyMap<number, Note[]>>>();
@@ -15,7 +16,7 @@ export function Notes({ conversation, rowId }: { conversation: Conversation; row
     <>
       {here.map(({ at, kind }) => (
         <p key={at} class="note">
-          {t(`note.${kind}`)} <time dateTime={new Date(at).toISOString()}>{new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</time>
+          {t(`note.${kind}`)} <time dateTime={new Date(at).toISOString()}>{hourMinute(at)}</time>
         </p>
       ))}
     </>

@@ -4,7 +4,7 @@ import { may } from "../../state/link";
 import type { SessionSummary } from "../../wire/types";
 import { Icon } from "../shell/Icon";
 import { route, sessionLink } from "../shell/router";
-import { age } from "../shell/time";
+import { age } from "../time";
 import { Manage } from "./Manage";
 
 export const waits = (s: SessionSummary): number => {

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import { lastHello } from "../../state/link";
 import { live } from "../../wire/link";
-import { age } from "../shell/time";
+import { age } from "../time";
 
 interface Device {
   id: string;
@@ -84,7 +84,7 @@ function Row({ device: d, act }: { device: Device; act: (what: () => Promise<unk
     d.role,
     limits && t("devices.only", { what: limits }),
     d.lastSeen ? t("devices.seen", { when: age(new Date(d.lastSeen).getTime()), from: d.lastAddr ?? "?" }) : t("devices.never"),
-    t("devices.ends", { date: new Date(d.expiresAt).toLocaleDateString() }),
+    t("devices.ends", { date: new Date(d.expiresAt).toLocaleDateString(language.value) }),
   ];
   return (
     <li class="device">
@@ -140,7 +140,7 @@ function Link({ pairing, onBack }: { pairing: Pairing; onBack: () => void }) {
   return (
     <div class="stack apart pairing" role="status">
       <QR rows={pairing.qr} />
-      <p>{t("devices.pair.good", { time: new Date(pairing.expiresAt).toLocaleTimeString() })}</p>
+      <p>{t("devices.pair.good", { time: new Date(pairing.expiresAt).toLocaleTimeString(language.value) })}</p>
       <code class="pairing-link">{pairing.link}</code>
       <div class="row">
         {navigator.clipboard && (

@@ -1,5 +1,5 @@
 import { useSignal, type Signal } from "@preact/signals";
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import type { Key } from "../../i18n/en";
 import { pace } from "../../state/bandwidth";
 import { lastHello, may } from "../../state/link";
@@ -61,7 +61,7 @@ function You() {
       <h2>{t("settings.you")}: {name}</h2>
       <p class="hint">
         {t("settings.you.rights", { rights: rights.map((r) => t(`settings.right.${r}`)).join(", ") })}
-        {expiresAt && ` · ${t("settings.you.until", { date: new Date(expiresAt).toLocaleString() })}`}
+        {expiresAt && ` · ${t("settings.you.until", { date: new Date(expiresAt).toLocaleString(language.value) })}`}
       </p>
       <p class="hint">{t("settings.version", { version: hello.hubVersion, page: BUILD })}</p>
       <p class="hint">{t("settings.signOutWhat")}</p>

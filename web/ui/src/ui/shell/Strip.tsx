@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { pace } from "../../state/bandwidth";
 import { caughtUp } from "../../wire/topics";
 import { link, type LinkStatus } from "../../wire/link";
-import { span } from "./time";
+import { span } from "../time";
 
 // The thin strip that says how the connection is. A screen reader hears what changed, not the seconds.
 export function Strip() {
