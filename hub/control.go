@@ -112,8 +112,9 @@ func (h *Hub) controlOf(sessionID string) controlNotice {
 	return n
 }
 
-// controlHeld is the refusal of what only the holder may do.
-func controlHeld(by *holder) wire.ErrorObject {
+// heldLocked is the refusal of what only the holder may do.
+func (l *leases) heldLocked(le *lease) *wire.ErrorObject {
+	by := l.toldLocked(le)
 	e := fault(codeControlHeld, "control of this session is held by "+by.Name+": take it, or ask to be handed it", "controlHeld", false, 0)
 	data, err := json.Marshal(struct {
 		Reason    string  `json:"reason"`
@@ -123,43 +124,43 @@ func controlHeld(by *holder) wire.ErrorObject {
 	if err == nil { // strings, a bool and times always marshal
 		e.Data = data
 	}
-	return e
+	return &e
 }
 
-func tooManyLeases() wire.ErrorObject {
-	return fault(codeTooMany, "this device holds control of too many sessions: release some", "leases", false, 0)
+func tooManyLeases() *wire.ErrorObject {
+	e := fault(codeTooMany, "this device holds control of too many sessions: release some", "leases", false, 0)
+	return &e
 }
 
 // maySteer tells whether a call that steers a session may go on, and refuses it
 // if not. If nobody holds control, whoever steers first takes it; others are
 // told when the app-server has taken the call.
 func (c *Client) maySteer(r *request) bool {
-	h, now := c.hub, time.Now()
-	if h.opts.Control != ControlLease || !r.steers || r.sessionID == "" {
+	if c.hub.opts.Control != ControlLease || !r.steers || r.sessionID == "" {
 		return true
 	}
-	l := h.leases
-	l.mu.Lock()
-	le := l.bySession[r.sessionID]
-	var refused *wire.ErrorObject
-	switch {
-	case le.holds(c):
-		le.steered = now
-	case le != nil:
-		e := controlHeld(l.toldLocked(le))
-		refused = &e
-	case l.byDevice[c.who().Device] >= maxLeases:
-		e := tooManyLeases()
-		refused = &e
-	default:
-		l.putLocked(r.sessionID, c, now).untold = r
-	}
-	l.mu.Unlock()
-	if refused != nil {
+	if refused := c.hub.leases.steer(c, r); refused != nil {
 		c.refuse(r.id, *refused)
 		return false
 	}
 	return true
+}
+
+func (l *leases) steer(c *Client, r *request) *wire.ErrorObject {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le, now := l.bySession[r.sessionID], time.Now()
+	switch {
+	case le.holds(c):
+		le.steered = now
+	case le != nil:
+		return l.heldLocked(le)
+	case l.byDevice[c.who().Device] >= maxLeases:
+		return tooManyLeases()
+	default:
+		l.putLocked(r.sessionID, c, now).untold = r
+	}
+	return nil
 }
 
 // steered notes how a call that steers ended: with success the device that made
@@ -227,55 +228,56 @@ func (c *Client) finishControl(r *request, refused *wire.ErrorObject) {
 // take gives a session to a client that asks for it, if nobody holds it, the
 // holder has not steered for a while, or the client is an admin.
 func (h *Hub) take(c *Client, sessionID string) *wire.ErrorObject {
-	l, now := h.leases, time.Now()
-	l.mu.Lock()
-	le := l.bySession[sessionID]
-	before, changed := "", true
-	switch {
-	case le.holds(c):
-		changed = le.untold != nil || le.holder.ConnectionID != c.id
-		le.steered, le.holder.ConnectionID, le.untold = now, c.id, nil
-	case le != nil && now.Sub(le.steered) < l.idle && !c.has(auth.Admin):
-		e := controlHeld(l.toldLocked(le))
-		l.mu.Unlock()
-		return &e
-	case l.byDevice[c.who().Device] >= maxLeases:
-		e := tooManyLeases()
-		l.mu.Unlock()
-		return &e
-	default:
-		if le != nil {
-			before = le.holder.Name
-		}
-		l.putLocked(sessionID, c, now)
-	}
-	l.mu.Unlock()
-	if !changed {
-		return nil
+	before, changed, refused := h.leases.take(c, sessionID)
+	if refused != nil || !changed {
+		return refused
 	}
 	h.controlChanged(sessionID, session.Entry{Outcome: "taken", By: c.authorRef(), Summary: before})
 	h.leaseIfAway(c.who().Device)
 	return nil
 }
 
+// take also names who held the session before, if that was another device.
+func (l *leases) take(c *Client, sessionID string) (before string, changed bool, refused *wire.ErrorObject) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le, now := l.bySession[sessionID], time.Now()
+	switch {
+	case le.holds(c):
+		changed = le.untold != nil || le.holder.ConnectionID != c.id
+		le.steered, le.holder.ConnectionID, le.untold = now, c.id, nil
+		return "", changed, nil
+	case le != nil && now.Sub(le.steered) < l.idle && !c.has(auth.Admin):
+		return "", false, l.heldLocked(le)
+	case l.byDevice[c.who().Device] >= maxLeases:
+		return "", false, tooManyLeases()
+	case le != nil:
+		before = le.holder.Name
+	}
+	l.putLocked(sessionID, c, now)
+	return before, true, nil
+}
+
 // release lets a session go.
 func (h *Hub) release(c *Client, sessionID string) *wire.ErrorObject {
-	l := h.leases
+	released, refused := h.leases.release(c, sessionID)
+	if released {
+		h.controlChanged(sessionID, session.Entry{Outcome: "released", By: c.authorRef()})
+	}
+	return refused
+}
+
+func (l *leases) release(c *Client, sessionID string) (released bool, refused *wire.ErrorObject) {
 	l.mu.Lock()
-	le := l.bySession[sessionID]
-	switch {
+	defer l.mu.Unlock()
+	switch le := l.bySession[sessionID]; {
 	case le == nil:
-		l.mu.Unlock()
-		return nil
+		return false, nil
 	case !le.holds(c) && !c.has(auth.Admin):
-		e := controlHeld(l.toldLocked(le))
-		l.mu.Unlock()
-		return &e
+		return false, l.heldLocked(le)
 	}
 	l.dropLocked(sessionID)
-	l.mu.Unlock()
-	h.controlChanged(sessionID, session.Entry{Outcome: "released", By: c.authorRef()})
-	return nil
+	return true, nil
 }
 
 // handOver gives a session to another device, which must be here, and allowed to
@@ -304,23 +306,24 @@ func (c *Client) handOver(r *request) {
 }
 
 func (h *Hub) give(from, to *Client, sessionID string) *wire.ErrorObject {
-	l := h.leases
-	l.mu.Lock()
-	le := l.bySession[sessionID]
-	switch {
-	case le != nil && !le.holds(from) && !from.has(auth.Admin):
-		e := controlHeld(l.toldLocked(le))
-		l.mu.Unlock()
-		return &e
-	case l.byDevice[to.who().Device] >= maxLeases:
-		e := tooManyLeases()
-		l.mu.Unlock()
-		return &e
+	if refused := h.leases.give(from, to, sessionID); refused != nil {
+		return refused
 	}
-	l.putLocked(sessionID, to, time.Now())
-	l.mu.Unlock()
 	h.controlChanged(sessionID, session.Entry{Outcome: "handedOver", By: from.authorRef(), Summary: to.who().Name})
 	h.leaseIfAway(to.who().Device)
+	return nil
+}
+
+func (l *leases) give(from, to *Client, sessionID string) *wire.ErrorObject {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch le := l.bySession[sessionID]; {
+	case le != nil && !le.holds(from) && !from.has(auth.Admin):
+		return l.heldLocked(le)
+	case l.byDevice[to.who().Device] >= maxLeases:
+		return tooManyLeases()
+	}
+	l.putLocked(sessionID, to, time.Now())
 	return nil
 }
 
