@@ -107,6 +107,23 @@ func TestActivityNotesWhatTheAgentTook(t *testing.T) {
 	}
 }
 
+// A goal that is only shown is no prompt; a member that another method has keeps
+// no prompt out of the activity.
+func TestActivityNotesEveryPromptAndNoLook(t *testing.T) {
+	h, script, _ := scripted(t)
+	for _, method := range []string{"session/goal", "session/send"} {
+		script.Answer(method, func(hubtest.Line) string { return `{"accepted":true}` })
+	}
+	c := h.Connect("c", hubtest.As{})
+	c.MustCall("session/goal", `{"sessionId":"s1","action":"show"}`)
+	c.MustCall("session/send", `{"sessionId":"s1","content":"x","action":"show"}`)
+	c.MustCall("session/goal", `{"sessionId":"s1","action":"set","text":"x"}`)
+	got := string(c.MustCall("hub/activity", `{"sessionId":"s1"}`))
+	if strings.Count(got, `"prompt"`) != 2 || !strings.Contains(got, `"sendText"`) || !strings.Contains(got, `"sendGoalCommand"`) {
+		t.Errorf("noted was %s", got)
+	}
+}
+
 func TestActivityTellsThatTheAgentWasRestarted(t *testing.T) {
 	h, _ := simulated(t)
 	c := h.Connect("c", hubtest.As{})
