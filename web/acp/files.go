@@ -104,14 +104,23 @@ func (f *folder) open(path string) (*os.File, fs.FileInfo, error) {
 	if err == nil && !readable(info) {
 		err = errKind
 	}
-	if err == nil && secret(info, f.private) {
-		err = errOutside
+	if err == nil {
+		err = f.mayRead(file, info)
 	}
 	if err != nil {
 		_ = file.Close()
 		return nil, nil, err
 	}
 	return file, info, nil
+}
+
+// mayRead keeps the hub's secrets from readers: in files, and in what the kernel tells of its process.
+func (f *folder) mayRead(file *os.File, info fs.FileInfo) error {
+	processes, err := ofProcesses(file)
+	if err == nil && (processes || secret(info, f.private)) {
+		err = errOutside
+	}
+	return err
 }
 
 func readable(info fs.FileInfo) bool { return info.Mode().IsRegular() || info.IsDir() }

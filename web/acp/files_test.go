@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -249,6 +250,24 @@ func TestSecretsOfTheHubAreServedByNoName(t *testing.T) {
 	}
 	if text, err := work.read("in.txt"); text != insideText {
 		t.Errorf("beside them: %q, %v", text, err)
+	}
+}
+
+func TestNothingIsReadOfProcesses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has files that tell of processes")
+	}
+	for _, workspace := range []string{"/proc", fmt.Sprintf("/proc/%d", os.Getpid())} {
+		f := opened(t, workspace)
+		for _, name := range []string{"self/environ", "environ", "self/maps", "maps", "self/mem", "mem", "self", "."} {
+			file, _, err := f.open(name)
+			if err == nil {
+				_ = file.Close()
+				t.Errorf("%s in %s can be read", name, workspace)
+			} else if !errors.Is(err, errOutside) && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s in %s: %v", name, workspace, err)
+			}
+		}
 	}
 }
 
