@@ -84,7 +84,7 @@
 //	Feed.mu ─> Budget.mu ─> Stream.mu ─> lane.wakeMu
 //	all of them ─> Outbox.mu
 //
-// Activity.mu and notices.mu are leaves. Feed.mu is the mutex of a
+// Activity.mu, notices.mu and turnstile.mu are leaves. Feed.mu is the mutex of a
 // session.Session and of a session.Topic. No lock is held across I/O, a channel
 // wait or a callback; only topicPlace.opening, which orders the openings of one
 // client's place, is held while a snapshot is cut, and leases.telling while a

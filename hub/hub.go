@@ -128,7 +128,8 @@ type Hub struct {
 	budget  *fanout.Budget
 	topics  topics
 	servers servers
-	reading reading // owned by the app-server's stdout goroutine
+	loading turnstile // of sessions that are resumed and not subscribed to yet
+	reading reading   // owned by the app-server's stdout goroutine
 
 	mu          sync.Mutex // before gate.mu, Client.mu, timekeeper.mu
 	clients     map[string]*Client

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"sync"
 	"time"
 
 	"zcodehub/auth"
@@ -19,31 +20,80 @@ func (h *Hub) listen(s *session.Session, done func(err []byte)) {
 	case already && done != nil:
 		done(nil)
 	case begin:
-		h.join(s, false)
+		h.join(s, maxResumes, func() {})
 	}
 }
 
-// join sends the subscribe. A session that is not resident is resumed first.
-func (h *Hub) join(s *session.Session, resumed bool) {
+// maxResumes is how often a session is resumed for one subscribe: the
+// app-server may evict it before it is subscribed to.
+const maxResumes = 3
+
+// join sends the subscribe. A session that is not resident is resumed first, as
+// often as left says. answered is called when the subscribe has been.
+func (h *Hub) join(s *session.Session, left int, answered func()) {
 	params := jsonOf(map[string]string{"sessionId": s.ID, "deliveryKind": string(auth.Continuous)})
 	h.ask("session/subscribe", params, func(r reply) {
+		answered()
 		switch {
 		case r.err == nil:
 			raw, _ := wire.Get(r.result, "eventSeq")
 			seq, _ := wire.Int64(raw)
 			h.joined(s, uint64(max(seq, 0)))
-		case isNotActive(r.err) && !resumed:
-			h.resume(s.ID, func(err []byte) {
-				if err != nil {
-					h.notJoined(s, err)
-					return
-				}
-				h.join(s, true)
+		case isNotActive(r.err) && left > 0:
+			h.loading.enter(func(leave func()) {
+				h.resume(s.ID, func(err []byte) {
+					if err != nil {
+						leave()
+						h.notJoined(s, err)
+						return
+					}
+					h.join(s, left-1, leave)
+				})
 			})
 		default:
 			h.notJoined(s, r.err)
 		}
 	})
+}
+
+// maxLoading is how many sessions may be between their resume and their
+// subscribe at once. An app-server keeps 8 that nobody subscribed to (protocol
+// document 1.8): of more, those that were loaded first are evicted again.
+const maxLoading = 4
+
+// A turnstile lets maxLoading in at once; the others wait in their order. No
+// more wait than there are sessions: each joins once at a time.
+type turnstile struct {
+	mu      sync.Mutex // a leaf
+	inside  int
+	waiting []func(leave func())
+}
+
+// enter runs f when there is room, at once or on the goroutine of whoever makes
+// room. f sees to it that leave is called once.
+func (t *turnstile) enter(f func(leave func())) {
+	t.mu.Lock()
+	if t.inside == maxLoading {
+		t.waiting = append(t.waiting, f)
+		t.mu.Unlock()
+		return
+	}
+	t.inside++
+	t.mu.Unlock()
+	f(t.leave)
+}
+
+func (t *turnstile) leave() {
+	t.mu.Lock()
+	if len(t.waiting) == 0 {
+		t.inside--
+		t.mu.Unlock()
+		return
+	}
+	next := t.waiting[0]
+	t.waiting = t.waiting[1:]
+	t.mu.Unlock()
+	next(t.leave)
 }
 
 func (h *Hub) joined(s *session.Session, seq uint64) {
@@ -64,7 +114,7 @@ func (h *Hub) notJoined(s *session.Session, err []byte) {
 	for _, w := range waiters {
 		w(err)
 	}
-	if isGone(err) {
+	if isGone(err) && !isNotActive(err) {
 		h.tellGone(s)
 	}
 	h.tryAgain(&s.Feed, func() { h.listen(s, nil) })
