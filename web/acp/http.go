@@ -152,6 +152,7 @@ func fail(w http.ResponseWriter, status int, code, message string) {
 func (a *HTTP) failed(w http.ResponseWriter, err error) {
 	const ( // of the hub's own, see docs/protocol.md
 		forbidden    = -32040
+		controlHeld  = -32041
 		tooMany      = -32042
 		notAvailable = -32004 // the app-server: no such session, or not in memory
 	)
@@ -166,6 +167,8 @@ func (a *HTTP) failed(w http.ResponseWriter, err error) {
 		fail(w, http.StatusForbidden, "forbidden", said.Message)
 	case notAvailable:
 		noSession(w)
+	case controlHeld:
+		fail(w, http.StatusConflict, "control_held", said.Message)
 	case tooMany:
 		fail(w, http.StatusTooManyRequests, "too_many", said.Message)
 	default:
