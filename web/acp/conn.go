@@ -44,6 +44,7 @@ type Conn struct {
 	client   clientTraits
 	ready    bool                     // initialize was answered
 	requests map[string]*request      // under way, by raw id
+	held     int                      // bytes of their params
 	order    map[string]chan struct{} // ends when the newest request of a session lets the next begin
 	open     map[int64]*ask           // requests to the client that it may still answer
 	stops    map[string]bool          // sessions whose turn this client is stopping
@@ -54,6 +55,10 @@ type Conn struct {
 // maxRequests bounds the requests of one client that are under way at once: a client waits for most of its answers, and
 // each request costs a goroutine.
 const maxRequests = 128
+
+// maxAsked bounds the params of requests under way, in bytes: four of the largest messages. One that comes alone may have
+// any size that a message has.
+const maxAsked = 128 << 20
 
 func newConn(a *Adapter, info hub.ClientInfo, sink hub.Sink) *Conn {
 	c := &Conn{adapter: a, name: "acp-" + rand.Text(), info: info, sink: sink, pen: make(chan struct{}, 1), places: map[string]*place{}, late: map[string]func(*output, seat){},
@@ -230,7 +235,7 @@ func (c *Conn) admit(r *request) (method, *Error) {
 		return nil, badParams("an object is expected")
 	case len(r.sessionID) > maxID:
 		return nil, badParams("the sessionId is too long")
-	case len(c.requests) >= maxRequests:
+	case len(c.requests) >= maxRequests || len(c.requests) > 0 && c.held+len(r.params) > maxAsked:
 		return nil, internalError("Too many requests are under way on this connection: wait for some of their answers.")
 	case c.requests[string(r.id)] != nil:
 		return nil, &Error{Code: codeRequest, Message: "The id of this request is still in use."}
@@ -240,6 +245,7 @@ func (c *Conn) admit(r *request) (method, *Error) {
 		r.prompt = newPrompt(c, r) // here and not later: a cancel right behind it has to find it
 	}
 	c.requests[string(r.id)] = r
+	c.held += len(r.params)
 	return handle, nil
 }
 
@@ -296,6 +302,7 @@ func (c *Conn) answer(w *output, r *request, message []byte) {
 	r.answered = true
 	c.mu.Lock()
 	delete(c.requests, string(r.id))
+	c.held -= len(r.params)
 	c.mu.Unlock()
 	w.add(message)
 }

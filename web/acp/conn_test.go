@@ -1,6 +1,37 @@
 package acp
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+
+	"zcodehub/hub"
+)
+
+func TestRequestsUnderWayAreBoundedInBytes(t *testing.T) {
+	c := newConn(&Adapter{}, hub.ClientInfo{}, nil)
+	defer c.cancel(nil)
+	c.ready = true
+	params := append([]byte{'{'}, make([]byte, maxAsked/3)...)
+	ask := func(i int) (*request, *Error) {
+		r := &request{id: strconv.AppendInt(nil, int64(i), 10), method: "session/load", params: params}
+		_, fault := c.admit(r)
+		return r, fault
+	}
+	first, fault := ask(1)
+	if fault != nil {
+		t.Fatalf("the first request is refused: %v", fault)
+	}
+	if _, fault := ask(2); fault != nil {
+		t.Fatalf("a second request that fits is refused: %v", fault)
+	}
+	if _, fault := ask(3); fault == nil {
+		t.Error("a third request is taken, with which they are too many bytes")
+	}
+	c.answer(&c.out, first, nil)
+	if _, fault := ask(4); fault != nil {
+		t.Errorf("a request is refused although another one was answered: %v", fault)
+	}
+}
 
 func TestASessionIsMadePromptedAndLoaded(t *testing.T) {
 	s := serve(t, simulated(t))

@@ -164,17 +164,18 @@ const memory = 30 * time.Second
 // done takes the prompt out of its room, and for good after a while: it may hold megabytes.
 func (p *prompt) done(r *room) {
 	r.done(p)
-	remembered := p.conn.spawn(func() {
+	c, id := p.conn, p.id // and not p: the next one takes its place, and this one's megabytes go
+	remembered := c.spawn(func() {
 		timer := time.NewTimer(memory)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-p.conn.ctx.Done():
+		case <-c.ctx.Done():
 		}
-		r.forget(p)
+		r.forget(id)
 	})
 	if !remembered {
-		r.forget(p)
+		r.forget(id)
 	}
 }
 

@@ -89,10 +89,10 @@ func (r *room) done(p *prompt) {
 }
 
 // forget lets go of a prompt that was done.
-func (r *room) forget(p *prompt) {
+func (r *room) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.last == p {
+	if r.last != nil && r.last.id == id {
 		r.last = nil
 	}
 }
