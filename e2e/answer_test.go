@@ -16,7 +16,7 @@ import (
 // follow opens the page of a session as somebody who is signed in.
 func (p *page) follow(d *demo, session string) {
 	p.t.Helper()
-	p.wantTrue("the page is live", `document.querySelector(".shell")?.dataset.live === "true"`)
+	p.wantLive()
 	p.evaluate(fmt.Sprintf("location.hash = '/s/' + encodeURIComponent(%q)", session))
 	p.wantTrue("the session is there", `document.querySelector(".session[data-state=live]") !== null`)
 }

@@ -16,7 +16,7 @@ import { Files, take, useFilePicker } from "./Files";
 import { Fold, Down, Plus, Send, Stop } from "./icons";
 import { enterSends, watchKeyboard } from "./keyboard";
 import { Item, Menu } from "./Menu";
-import { Pending, useTick } from "./Pending";
+import { Pending } from "./Pending";
 import { Queue } from "./Queue";
 import { ModelMenu, ModeMenu } from "./Settings";
 import { modes, ownCommands } from "./slash";
@@ -228,7 +228,6 @@ function HeldChoice({ n, onChoose, onCancel }: { n: number; onChoose: (held: "ke
 // A word on a setting, a stop or a change of the queue that did not simply work.
 function NoteLine({ steering }: { steering: Steering }) {
   const note = steering.note.value;
-  useTick(note?.fate.kind === "waiting");
   useEffect(() => { // what needs no answer goes by itself
     if (note?.fate.kind !== "noop") return;
     const timer = setTimeout(() => steering.dismiss(), 5000);

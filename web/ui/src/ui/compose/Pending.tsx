@@ -1,4 +1,3 @@
-import { useEffect, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { outbox, type Command } from "../../state/commands";
 import { isHeldQueue, fateText } from "./words";
@@ -18,7 +17,6 @@ export function Pending({ commands, onEdit, onHeld }: {
 
 function Prompt({ command, onEdit, onHeld }: { command: Command; onEdit: (c: Command) => void; onHeld?: (c: Command, keep: boolean) => void }) {
   const fate = command.fate.value;
-  useTick(fate.kind === "waiting");
   const input = (command.payload.firstInput ?? command.payload) as { text?: string; attachments?: unknown[] };
   const no = fate.kind === "refused" || fate.kind === "stale" || fate.kind === "noop";
   const held = no && onHeld && isHeldQueue(fate.code);
@@ -36,14 +34,4 @@ function Prompt({ command, onEdit, onHeld }: { command: Command; onEdit: (c: Com
       </div>
     </li>
   );
-}
-
-// useTick renders once a second while something counts down.
-export function useTick(on: boolean): void {
-  const [, tick] = useState(0);
-  useEffect(() => {
-    if (!on) return;
-    const timer = setInterval(() => tick((n) => n + 1), 1000);
-    return () => clearInterval(timer);
-  }, [on]);
 }

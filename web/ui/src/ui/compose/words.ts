@@ -1,9 +1,9 @@
 // Reason codes and fates in words.
 
-import { link } from "../../wire/link";
 import { t } from "../../i18n";
 import { en, type Key } from "../../i18n/en";
 import type { Fate } from "../../state/commands";
+import { second } from "../time";
 
 const reasons: Record<string, Key> = {
   "-32004": "compose.why.noSession",
@@ -79,7 +79,7 @@ export function fateText(fate: Fate): string {
     case "cancelled":
       return t(`compose.fate.${fate.kind}`);
     case "waiting":
-      return t("compose.fate.waiting", { reason: reason(fate.code), s: Math.max(0, Math.ceil((fate.until - link.now()) / 1000)) });
+      return t("compose.fate.waiting", { reason: reason(fate.code), s: Math.max(0, Math.ceil((fate.until - second.value) / 1000)) });
     case "accepted":
       return t(fate.delivery === "guide" ? "compose.fate.guided" : "compose.fate.accepted");
     case "queued":

@@ -2,9 +2,9 @@ import { useEffect, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { may } from "../../state/link";
 import { changeControl, controlOf, isMe, join, presenceOf } from "../../state/together";
-import { link, live } from "../../wire/link";
+import { live } from "../../wire/link";
 import { Item, Menu } from "../compose/Menu";
-import { useTick } from "../compose/Pending";
+import { second } from "../time";
 
 // Who steers, where only one may at a time. What somebody else has written meanwhile stays in their composer.
 export function ControlBar({ sessionId }: { sessionId: string }) {
@@ -12,14 +12,13 @@ export function ControlBar({ sessionId }: { sessionId: string }) {
   const [why, setWhy] = useState("");
   const [busy, setBusy] = useState(false);
   const control = controlOf(sessionId).value;
-  useTick(control?.holder != null); // until it may be taken
   useEffect(() => setWhy(""), [control]);
   if (control?.mode !== "lease" || !may("control")) return null;
 
   const { holder } = control;
   const mine = holder !== null && isMe(holder);
   const since = holder && Date.parse(holder.takeableAt); // from then on it may be taken from whoever holds it
-  const wait = since !== null && !mine && !may("admin") ? since - link.now() : 0;
+  const wait = since !== null && !mine && !may("admin") ? since - second.value : 0;
   async function change(action: "take" | "release" | "handOver", to?: string): Promise<void> {
     setBusy(true);
     try {
@@ -36,7 +35,7 @@ export function ControlBar({ sessionId }: { sessionId: string }) {
     <div class={mine ? "control-bar mine" : "control-bar"} role="group" aria-label={t("together.control")}>
       <span role="status">
         {mine ? t("together.control.mine") : holder ? t("together.control.theirs", { who: holder.name }) : t("together.control.free")}
-        {wait > 0 && ` ${t("together.control.wait", { min: Math.ceil(wait / 60_000) })}`}
+        {wait > 0 && ` ${t("together.control.wait", { min: Math.max(1, Math.round(wait / 60_000)) })}`}
         {why && <b class="bad"> {why}</b>}
       </span>
       {mine ? (
