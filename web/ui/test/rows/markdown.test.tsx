@@ -3,7 +3,10 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, expect, test, vi } from "vitest";
 
-vi.mock("../../src/wire/link", () => ({ link: { now: () => 0 }, live: { value: true, peek: () => true } }));
+vi.mock("../../src/wire/link", async () => {
+  const { signal } = await import("@preact/signals");
+  return { link: { now: () => 0 }, live: signal(true) };
+});
 const { Markdown } = await import("../../src/ui/rows/Markdown");
 const { Code } = await import("../../src/ui/rows/Code");
 
