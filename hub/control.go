@@ -163,6 +163,15 @@ func (l *leases) steer(c *Client, r *request) *wire.ErrorObject {
 	return nil
 }
 
+// Steers tells whether nobody else holds control of a session now.
+func (c *Client) Steers(sessionID string) bool {
+	l := c.hub.leases
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le := l.bySession[sessionID]
+	return le == nil || le.holds(c)
+}
+
 // steered notes how a call that steers ended: with success the device that made
 // it holds the session, else a lease that came of this call alone is over.
 func (c *Client) steered(r *request, sessionID string, ok bool) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -41,7 +42,12 @@ func (s *Server) attachNative(info hub.ClientInfo, sink hub.Sink) (acp.Attached,
 	if err != nil {
 		return nil, err // not client: a nil Client would be an Attached that is not nil
 	}
-	return client, nil
+	native, ok := client.(acp.Attached)
+	if !ok {
+		client.Detach()
+		return nil, errors.New("this hub has no clients for ACP")
+	}
+	return native, nil
 }
 
 // attachACP joins a connection to the hub through the adapter.

@@ -377,6 +377,7 @@ type fakeClient struct {
 func (c *fakeClient) Handle(frame []byte) { c.frames <- frame }
 func (c *fakeClient) Detach()             { close(c.detached) }
 func (c *fakeClient) ID() string          { return "c1" }
+func (c *fakeClient) Steers(string) bool  { return true }
 
 // textFrame is a server frame as the hub prebuilds it.
 func textFrame(text string) []byte {

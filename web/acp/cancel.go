@@ -14,6 +14,10 @@ func (c *Conn) cancelTurn(sessionID string) {
 	if !c.has(auth.Control) {
 		return
 	}
+	if !c.native.Steers(sessionID) { // the turn goes on, so nobody may be told that it ended
+		c.stopOwn(sessionID)
+		return
+	}
 	// Here and not later: a prompt right behind the cancel must not be stopped with it.
 	stopping := c.stopOwn(sessionID)
 	room := c.adapter.room(sessionID)

@@ -19,6 +19,8 @@ type Attached interface {
 	Handle(frame []byte)
 	Detach()
 	ID() string
+	// Steers tells whether nobody else holds control of a session now.
+	Steers(sessionID string) bool
 }
 
 // Events takes what the hub says by itself. The functions are called in the order of the messages, one at a time, on
@@ -73,6 +75,9 @@ func Attach(info hub.ClientInfo, attach func(hub.ClientInfo, hub.Sink) (Attached
 
 // ID is the connection id.
 func (n *Native) ID() string { return n.client.ID() }
+
+// Steers tells whether nobody else holds control of a session now.
+func (n *Native) Steers(sessionID string) bool { return n.client.Steers(sessionID) }
 
 // Close detaches. When it returns no function of Events runs or will run, and every call has ended. It must not be called
 // by one of these functions.
