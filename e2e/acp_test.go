@@ -110,7 +110,9 @@ func (s *served) token(role string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func (s *served) get(path string) (int, http.Header, string) { return s.send(http.MethodGet, path, nil) }
+func (s *served) get(path string) (int, http.Header, string) {
+	return s.send(http.MethodGet, path, nil)
+}
 
 func (s *served) send(method, path string, header http.Header) (int, http.Header, string) {
 	s.t.Helper()

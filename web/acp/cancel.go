@@ -67,7 +67,7 @@ func (c *Conn) stopOwn(sessionID string) (cancelled []*prompt) {
 	return cancelled
 }
 
-// stopWait bounds how long a stop waits for a prompt that is on its way to the app-server.
+// stopWait bounds how long a stop waits for prompts that are on their way to the app-server, and then for its answer.
 const stopWait = 30 * time.Second
 
 func (c *Conn) stopTurn(sessionID string, room *room, stopping []*prompt) {
@@ -92,14 +92,19 @@ func (c *Conn) stopTurn(sessionID string, room *room, stopping []*prompt) {
 			})
 		})
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, stopWait)
-	defer cancel()
+	waiting := time.NewTimer(stopWait)
+	defer waiting.Stop()
 	for _, p := range stopping {
 		select {
 		case <-p.left: // before that it could still begin a turn
-		case <-ctx.Done():
+		case <-waiting.C:
+			waiting.Reset(0) // and for none of the others
+		case <-c.ctx.Done():
+			return
 		}
 	}
+	ctx, cancel := context.WithTimeout(c.ctx, stopWait) // of its own: the wait must not cost the stop
+	defer cancel()
 	// The older way alone is ignored by some versions of the app-server, the newer one does not know all turns.
 	_, err := c.native.Call(ctx, "session/stop", map[string]string{"sessionId": sessionID})
 	if err != nil {
