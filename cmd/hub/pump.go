@@ -104,7 +104,7 @@ func (p *pump) awaitReplies(ctx context.Context, ended <-chan error) {
 	for p.waiting.Load() > 0 {
 		select {
 		case <-p.replied:
-		case <-ended:
+		case <-ended: //nolint:errcheck // whatever ended it, no more replies come
 			return
 		case <-timer.C:
 			return

@@ -48,7 +48,7 @@ function Sheet({ ask, conversation }: { ask: Ask; conversation: Conversation }) 
           <Icon of="fold" />
         </button>
       </header>
-      <div class="answer-body"><Body ask={ask} /></div>
+      <div class="answer-body" tabIndex={0}><Body ask={ask} /></div>
       <footer>
         <Countdown ask={ask} conversation={conversation} />
         <Fate ask={ask} />
