@@ -171,6 +171,7 @@ func TestEverythingWorksWithThreeSecondsOfLatency(t *testing.T) {
 	f.delay(1500*time.Millisecond, 0)
 	p.evaluate(`(dispatchEvent(new Event("pageshow")), "")`) // a probe that is answered late
 	p.prompt("ask")
+	p.putAwayTheKeyboard()
 	p.tap("Allow once")
 	p.wantText(told, allowedText)
 	p.wantTrue("the prompt was taken once", `document.querySelectorAll(".log article.input").length === 1`)

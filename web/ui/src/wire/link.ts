@@ -260,7 +260,7 @@ export function createLink(): Link & { dispose(): void } {
     const late = setTimeout(() => {
       if (mine !== socket) return;
       probing = false;
-      if (heard > asked) return; // other things came: the way is slow, not dead
+      if (heard > asked) return void probe(deadline); // other things came: the way is slow, or it died after them
       const since = Date.now();
       drop();
       status.value = { kind: "cut", since, retryAt: since };
