@@ -64,7 +64,7 @@ func TestListOfSessionsIsLive(t *testing.T) {
 		p := openPageAt(t, size, "phone", d.link("phone", "operator"))
 		p.wantLive()
 		r := d.connect("script", "operator")
-		first, second := r.session("/work/first"), r.session("/work/second")
+		first, second := r.session("/src/first"), r.session("/src/second")
 		r.prompt(first, "hello")
 		r.prompt(second, "ask make test")
 		p.wantText(".workspace", "first")

@@ -17,7 +17,7 @@ import (
 // worker waits for the page's worker and returns its registration.
 func (p *page) worker(address string) serviceworker.RegistrationID {
 	p.t.Helper()
-	p.wantTrue("the worker is installed", `(navigator.serviceWorker.ready.then(() => { window.installed = true; }), window.installed === true)`)
+	p.wantTrue("the worker takes messages", `navigator.serviceWorker.controller?.state === "activated"`)
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	ours := func(e serviceworker.EventWorkerRegistrationUpdated) bool {

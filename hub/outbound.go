@@ -139,6 +139,13 @@ func withRaw(params []byte, key string, value []byte) []byte {
 	return append(out, rest...)
 }
 
+// isUpload names the methods of an upload, which belongs to a connection; reading
+// what was uploaded does not (protocol document 4.11).
+func isUpload(method string) bool {
+	step, ok := strings.CutPrefix(method, "v4/attachment/")
+	return ok && (step == "begin" || step == "chunk" || step == "commit" || step == "abort")
+}
+
 // forward sends a call on. The reply comes back under the client's own id, to
 // this client only, behind the updates that the app-server printed before it.
 func (c *Client) forward(r *request) {
@@ -152,7 +159,7 @@ func (c *Client) forward(r *request) {
 		params = wire.Without(params, isDeliveryKind) // it would switch everybody's stream
 	case r.method == "session/list" && c.who().Scoped():
 		params = c.narrowList(params)
-	case strings.HasPrefix(r.method, "v4/attachment/"):
+	case isUpload(r.method):
 		c.mu.Lock()
 		c.uploads = true
 		c.mu.Unlock()

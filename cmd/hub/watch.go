@@ -64,6 +64,7 @@ type watch struct {
 	view *view
 	dial func(context.Context) (*native, error)
 
+	keyboard  bool // there are keys to answer with
 	sessionID string
 	cursor    map[string]any // afterSeq and epoch of what was shown last; nil before the first subscribe
 	open      []asking       // oldest first
@@ -88,6 +89,7 @@ var errQuit = errors.New("quit")
 
 // run ends with ctx, with a key that quits, or when coming again is of no use.
 func (w *watch) run(ctx context.Context, typed string, keys <-chan rune) error {
+	w.keyboard = keys != nil
 	pause := firstRetry
 	for {
 		followed, err := w.once(ctx, typed, keys)
@@ -262,7 +264,11 @@ func (w *watch) ask(q question) {
 			return
 		}
 	}
-	w.open = append(w.open, asking{q, time.Now(), keysOf(&q)})
+	var keys []key
+	if w.keyboard {
+		keys = keysOf(&q)
+	}
+	w.open = append(w.open, asking{q, time.Now(), keys})
 	w.view.question(&q, w.open[len(w.open)-1].keys)
 }
 

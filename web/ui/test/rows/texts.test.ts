@@ -95,7 +95,7 @@ const call = (toolName: string, input: unknown, more: Partial<ToolCallRow> = {})
 test("one line tells a call from another", () => {
   expect(what(call("Bash", { command: "make\ntest" }))).toBe("make");
   expect(what(call("Read", { file_path: "/home/me/project/src/main.go", offset: 10, limit: 5 }))).toBe("…/project/src/main.go:10–14");
-  expect(what(call("Grep", { pattern: "TODO", path: "/src" }))).toBe("TODO  /src");
+  expect(what(call("Grep", { pattern: "needle", path: "/src" }))).toBe("needle  /src");
   expect(what(call("Unheard", { query: "x" }))).toBe("x");
   expect(what(call("Bash", ["not", "an", "object"]))).toBe("");
   expect(what(call("Bash", undefined, { inputText: '{"command":"ls -' }))).toBe("ls -");
