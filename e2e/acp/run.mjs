@@ -37,15 +37,16 @@ async function play(transport) {
     if (!name.includes(only)) continue
     const begun = Date.now()
     const stage = new Stage(transport)
-    let faults
+    let faults, notRun
     try {
-      await Promise.race([scenario(stage), overdue()])
+      notRun = await Promise.race([scenario(stage), overdue()]) // a scenario that does not apply says why
       faults = await stage.close()
     } catch (error) {
       faults = [error.stack ?? String(error), ...(await stage.close())]
     }
     frames += stage.frames
-    console.log(`${faults.length ? 'FAIL' : 'ok  '} ${name} (${Date.now() - begun} ms, ${stage.frames} frames)`)
+    const verdict = faults.length ? 'FAIL' : notRun ? `not run, ${notRun}:` : 'ok  '
+    console.log(`${verdict} ${name} (${Date.now() - begun} ms, ${stage.frames} frames)`)
     for (const fault of faults) console.log(`  ${fault}`)
     if (faults.length) failed++
   }

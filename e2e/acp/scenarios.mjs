@@ -367,7 +367,7 @@ export const scenarios = {
   },
 
   async 'who may only look sees, and is not asked'(stage) {
-    if (!stage.transport.viewer) return
+    if (!stage.transport.viewer) return 'whoever comes over the local socket has all rights'
     const a = await sdk(stage, 'a')
     const session = await create(a)
     await a.prompt(session, 'reply with exactly: begun')
