@@ -19,8 +19,10 @@
 //
 // An [Outbox] is everything that one client is owed: the lanes it follows and
 // a small queue of private messages, each of which carries the lane positions
-// that must be out before it. Its writer is a goroutine that exists only while
-// there is something to write.
+// that must be out before it. Who attaches to a stream has its place in that
+// queue from the same step on, so that nothing newer overtakes what is still
+// being put into words. Its writer is a goroutine that exists only while there
+// is something to write.
 //
 // # Concurrency
 //

@@ -1,6 +1,9 @@
 package fanout
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // A Step is one rung of the ladder for slow subscribers: coalesce harder, go
 // to the replayable lane, drop the backlog for a snapshot. Closing the
@@ -46,20 +49,24 @@ func (w *writer) ladder(sub *Subscription) {
 }
 
 // compact replaces the backlog by a coalesced one; where that is no help, the
-// subscriber gets a snapshot instead.
-func (w *writer) compact(sub *Subscription) {
+// subscriber gets a snapshot instead. It is false, and does nothing, for one that
+// is about to begin anew.
+func (w *writer) compact(sub *Subscription) bool {
 	if sub.lane.retired.Load() {
 		sub.lane = nil // a new epoch began; the owner seats it again
-		return
+		return true
 	}
 	if sub.compacted {
 		w.snapshot(sub)
-		return
+		return true
 	}
-	missed, seat, c, ok := sub.stream.compact(sub)
-	if !ok {
+	missed, seat, c, err := sub.stream.compact(sub)
+	switch {
+	case errors.Is(err, errPlaced):
+		return false
+	case err != nil:
 		w.snapshot(sub)
-		return
+		return true
 	}
 	var backlog [][]byte
 	var bytes int64
@@ -74,12 +81,14 @@ func (w *writer) compact(sub *Subscription) {
 	}
 	want := sub.want
 	sub.sit(seat)
+	sub.due = due{seat.lane, seat.at}
 	sub.want, sub.backlog, sub.compacted, sub.clearSince = want, backlog, true, time.Time{}
 	if bytes > w.outbox.opts.LagBytes {
 		w.snapshot(sub)
-		return
+		return true
 	}
 	w.tell(sub, step)
+	return true
 }
 
 // weight is what a frame counts as lag. A giant one counts no more than the
@@ -108,11 +117,12 @@ func (w *writer) snapshot(sub *Subscription) {
 }
 
 func (w *writer) restore(sub *Subscription) {
-	seat, ok := sub.stream.restore(sub)
+	seat, upTo, ok := sub.stream.restore(sub)
 	if !ok {
 		return
 	}
 	sub.sit(seat)
+	sub.due = due{seat.lane, upTo}
 	w.tell(sub, StepRestored)
 }
 

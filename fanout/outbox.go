@@ -3,6 +3,7 @@ package fanout
 import (
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -63,8 +64,8 @@ type Delivered struct {
 type Outbox struct {
 	opts OutboxOptions
 
-	mu     sync.Mutex // after lane.wakeMu; nothing is locked under it
-	queue  []item
+	mu     sync.Mutex // after Stream.mu and lane.wakeMu; nothing is locked under it
+	queue  []*item
 	queued int64
 	subs   []*Subscription // replaced, never changed in place
 	state  writerState
@@ -83,19 +84,29 @@ const (
 	writerAgain                    // a goroutine runs and must look (once more)
 )
 
-// An item is one private message, or a seat, or both: everything up to the
-// marks, then the frame, then the seat.
+// An item is one private message, or seats, or both: everything up to the
+// marks, then the frame, then the seats.
 type item struct {
 	marks []Mark
 	frame []byte
-	seat  *Seat
+	seats []Seat
+
+	// open is a place that is kept for what is captured already and still has to
+	// be put into words: nothing overtakes it. Guarded by Outbox.mu.
+	open bool
+	of   *Subscription // counts it in its places; may be nil
 }
 
 // stale tells that the item seats a subscription in an epoch that is over, while
 // there is a new one. Seen under Outbox.mu this cannot be wrong: whoever seats
 // it in the new epoch has yet to come, or has been and saw the old one end.
 func (it *item) stale() bool {
-	return it.seat != nil && !it.seat.move && it.seat.lane.retired.Load() && !it.seat.lane.stream.over.Load()
+	for _, s := range it.seats {
+		if !s.move && s.lane.retired.Load() && !s.lane.stream.over.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // NewOutbox returns an outbox without subscriptions.
@@ -154,48 +165,88 @@ func (o *Outbox) SendAfter(frame []byte, subs ...*Subscription) error {
 	return o.push(it)
 }
 
-// Seat queues frame (which may be nil) and then the seat: the subscription
-// reads on from there. It queues nothing and returns ErrStale if the stream has
-// begun a new epoch since the seat was taken: a seat of that epoch may already
-// be queued, and this one would undo it.
+// Seat puts frame (which may be nil) and then the seat into the place that
+// Attach keeps for them: the subscription reads on from there. It returns
+// ErrStale, and gives the place up, if the stream has begun a new epoch since: a
+// seat of that epoch may already be queued, and this one would undo it.
 func (o *Outbox) Seat(frame []byte, seat Seat) error {
-	return o.push(item{frame: frame, seat: &seat})
+	return o.fill(seat.place, nil, frame, seat)
+}
+
+// Release gives up the place that Attach keeps, if it was not filled.
+func (s Seat) Release() {
+	o := s.sub.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.place.open = false
+	o.startLocked()
 }
 
 // Change moves subscriptions to another delivery, and queues frame between the
 // last update of the old lane and the first of the new one.
 func (o *Outbox) Change(frame []byte, d Delivery, subs ...*Subscription) error {
-	last := item{frame: frame}
-	var seats []item
-	for _, sub := range subs {
-		m, seat := sub.stream.change(sub, d)
-		seat.move = true
-		last.marks = append(last.marks, m)
-		seats = append(seats, item{seat: &seat})
+	if len(subs) == 0 {
+		return o.Send(frame)
 	}
-	return o.push(append([]item{last}, seats...)...)
+	marks, seats := make([]Mark, len(subs)), make([]Seat, len(subs))
+	for i, sub := range subs {
+		marks[i], seats[i] = sub.stream.change(sub, d)
+	}
+	last := len(subs) - 1
+	for i := range last {
+		_ = o.fill(seats[i].place, marks[i:i+1], nil) // ErrClosed, as below
+	}
+	return o.fill(seats[last].place, marks[last:], frame, seats...)
 }
 
-func (o *Outbox) push(items ...item) error {
+// reserve keeps a place in the queue, behind which everything waits until it is
+// filled or released: soon, by whoever asked for it. Called under Stream.mu.
+func (o *Outbox) reserve(of *Subscription) *item {
+	it := &item{open: true, of: of}
 	o.mu.Lock()
-	if o.closed {
-		o.mu.Unlock()
-		return ErrClosed
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.queue = append(o.queue, it)
 	}
-	if items[0].stale() {
+	return it
+}
+
+func (o *Outbox) fill(place *item, marks []Mark, frame []byte, seats ...Seat) error {
+	o.mu.Lock()
+	place.open = false
+	place.marks, place.seats = marks, seats
+	if place.stale() {
+		place.marks, place.seats = nil, nil
+		o.startLocked()
 		o.mu.Unlock()
 		return ErrStale
 	}
-	if o.queued > o.opts.QueueBytes {
+	place.frame = frame
+	return o.queuedAndUnlock(place)
+}
+
+// push queues an item at the end.
+func (o *Outbox) push(it item) error {
+	o.mu.Lock()
+	o.queue = append(o.queue, &it)
+	return o.queuedAndUnlock(&it)
+}
+
+// queuedAndUnlock accounts for what was just put into the queue, and has it
+// written.
+func (o *Outbox) queuedAndUnlock(it *item) error {
+	switch {
+	case o.closed:
+		o.queue = nil
+		o.mu.Unlock()
+		return ErrClosed
+	case o.queued > o.opts.QueueBytes:
 		o.closed = true
 		o.mu.Unlock()
 		o.opts.Overflow()
 		return ErrClosed
 	}
-	for _, it := range items {
-		o.queue = append(o.queue, it)
-		o.queued += queueWeight(len(it.frame))
-	}
+	o.queued += queueWeight(len(it.frame))
 	o.startLocked()
 	o.mu.Unlock()
 	return nil
@@ -243,7 +294,7 @@ func (o *Outbox) dueLocked() (n int64) {
 func (o *Outbox) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.closed && (o.state == writerAgain || len(o.queue) > 0) {
+	if !o.closed && (o.state == writerAgain || len(o.queue) > 0 && !o.queue[0].open) {
 		return false
 	}
 	o.state = writerIdle
@@ -261,12 +312,18 @@ func (o *Outbox) startLocked() {
 	o.state = writerAgain
 }
 
-// next gives the writer its next round of work.
-func (o *Outbox) next() (queue []item, subs []*Subscription) {
+// next gives the writer its next round of work: the queue up to the first place
+// that is still open, and the lanes if there is none.
+func (o *Outbox) next() (queue []*item, subs []*Subscription) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.state = writerBusy
-	queue, o.queue = o.queue, nil
+	open := slices.IndexFunc(o.queue, func(it *item) bool { return it.open })
+	if open >= 0 {
+		queue, o.queue = o.queue[:open:open], o.queue[open:]
+	} else {
+		queue, o.queue = o.queue, nil
+	}
 	// What is due now is fixed while the queue is locked: a private message
 	// that is queued later must not find its place already passed.
 	for _, sub := range o.subs {
@@ -276,14 +333,21 @@ func (o *Outbox) next() (queue []item, subs []*Subscription) {
 		}
 	}
 	for _, it := range queue {
-		if it.seat != nil {
-			it.seat.sub.due = due{it.seat.lane, it.seat.lane.published.Load()}
+		for _, seat := range it.seats {
+			seat.sub.due = due{seat.lane, seat.lane.published.Load()}
 		}
 	}
-	if o.paused {
+	if o.paused || open >= 0 {
 		return queue, nil
 	}
 	return queue, o.subs
+}
+
+// again has the writer look once more when it is done.
+func (o *Outbox) again() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.state = writerAgain
 }
 
 func (o *Outbox) written(private int64) {

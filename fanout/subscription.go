@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -28,6 +29,10 @@ type Subscription struct {
 	compacted  bool      // the backlog was coalesced since it last caught up
 	clearSince time.Time // when it was last seen to have caught up; zero while it lags
 
+	// places counts the seats that have their place in the outbox's queue: until
+	// then this one must not read further than where they are. Raised under
+	// Stream.mu.
+	places  atomic.Int32
 	dropped atomic.Bool // the subscription ended
 }
 
@@ -45,6 +50,8 @@ type Seat struct {
 	at   *position
 	want Delivery
 	move bool // from one lane to the other: only for one who is at this boundary
+
+	place *item // in the queue, kept since the seat was taken
 }
 
 // A Mark is a place in both lanes of a stream; a private message that carries
@@ -92,8 +99,9 @@ type Cursor struct {
 
 // Attach places sub at the newest number of the stream, in the lane of the
 // given delivery, and captures in the same step what came after cursor: no gap
-// and no repeat. The subscription receives nothing before its Seat has gone
-// through the outbox's queue (see Outbox.Seat).
+// and no repeat. The seat has its place in the outbox's queue from here on, and
+// everything behind it waits: call Outbox.Seat or Seat.Release soon. Whatever sub
+// reads until then ends where the new seat begins.
 func (s *Stream) Attach(sub *Subscription, d Delivery, cursor *Cursor) Attachment {
 	s.mu.Lock()
 	wake := s.joinLocked(sub, d)
@@ -103,6 +111,7 @@ func (s *Stream) Attach(sub *Subscription, d Delivery, cursor *Cursor) Attachmen
 		a.Resumed = true
 		a.Missed = c.capture(cursor.Seq)
 	}
+	s.placeLocked(&a.Seat)
 	s.mu.Unlock()
 	wakeAll(wake)
 	return a
@@ -112,6 +121,12 @@ func (s *Stream) Attach(sub *Subscription, d Delivery, cursor *Cursor) Attachmen
 func (s *Stream) seatLocked(sub *Subscription, d Delivery) Seat {
 	l := s.lanes[d]
 	return Seat{sub: sub, lane: l, at: l.published.Load(), want: d}
+}
+
+// placeLocked keeps the seat's place in the queue of its outbox.
+func (s *Stream) placeLocked(seat *Seat) {
+	seat.sub.places.Add(1)
+	seat.place = seat.sub.outbox.reserve(seat.sub)
 }
 
 // joinLocked makes the newest number a boundary and puts sub into the wake
@@ -191,26 +206,38 @@ func (s *Stream) Flush() Cursor {
 	return c
 }
 
-// Change moves sub to the other delivery at the newest number. The seat must
-// go through the outbox's queue behind a mark of the same stream.
+// change moves sub to the other delivery at the newest number. The seat, which
+// has its place in the outbox's queue, must come behind the mark.
 func (s *Stream) change(sub *Subscription, d Delivery) (Mark, Seat) {
 	s.mu.Lock()
 	wake := s.joinLocked(sub, d)
 	m := s.markLocked(sub)
 	seat := s.seatLocked(sub, d)
+	seat.move = true
+	s.placeLocked(&seat)
 	s.mu.Unlock()
 	wakeAll(wake)
 	return m, seat
 }
 
+var (
+	errLost   = errors.New("the subscriber's place is no longer in the log")
+	errPlaced = errors.New("the subscriber is about to begin anew")
+)
+
 // compact captures what sub has not had yet and moves it to the replayable
-// lane at the newest number. ok is false when its place is no longer in the
-// log.
-func (s *Stream) compact(sub *Subscription) (missed Range, seat Seat, c Coalescer, ok bool) {
+// lane at the newest number.
+func (s *Stream) compact(sub *Subscription) (missed Range, seat Seat, c Coalescer, err error) {
 	s.mu.Lock()
-	if s.closed || sub.member == nil || sub.member.retired.Load() || sub.cursor.seq < s.lanes[Continuous].log.floor() {
+	switch {
+	case sub.places.Load() > 0:
+		err = errPlaced
+	case s.closed || sub.member == nil || sub.member.retired.Load() || sub.cursor.seq < s.lanes[Continuous].log.floor():
+		err = errLost
+	}
+	if err != nil {
 		s.mu.Unlock()
-		return Range{}, Seat{}, nil, false
+		return Range{}, Seat{}, nil, err
 	}
 	wake := s.joinLocked(sub, Replayable)
 	missed = s.lanes[Continuous].log.capture(sub.cursor.seq)
@@ -218,7 +245,7 @@ func (s *Stream) compact(sub *Subscription) (missed Range, seat Seat, c Coalesce
 	c = s.newCoalescer()
 	s.mu.Unlock()
 	wakeAll(wake)
-	return missed, seat, c, true
+	return missed, seat, c, nil
 }
 
 // find looks for the cursor's place anew if the chunk in which it stands was
@@ -246,20 +273,20 @@ func (sub *Subscription) find() bool {
 
 // restore moves sub, which has read the replayable lane up to its cursor, back
 // to the continuous lane.
-func (s *Stream) restore(sub *Subscription) (seat Seat, ok bool) {
+func (s *Stream) restore(sub *Subscription) (seat Seat, upTo *position, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lanes[Continuous]
-	if s.closed || sub.member == nil || sub.member.retired.Load() || sub.cursor.seq < l.log.floor() {
-		return Seat{}, false
+	if s.closed || sub.places.Load() > 0 || sub.member == nil || sub.member.retired.Load() || sub.cursor.seq < l.log.floor() {
+		return Seat{}, nil, false
 	}
 	at, ok := l.log.seek(sub.cursor.seq)
 	if !ok || at.abs > l.published.Load().abs {
-		return Seat{}, false
+		return Seat{}, nil, false
 	}
 	s.leaveLocked(sub)
 	l.enter(sub)
-	return Seat{sub: sub, lane: l, at: at, want: Continuous}, true
+	return Seat{sub: sub, lane: l, at: at, want: Continuous}, l.published.Load(), true
 }
 
 func wakeAll(lanes [2]*lane) {

@@ -35,8 +35,11 @@ func (w *writer) round() {
 			w.lane(m.sub, m)
 		}
 		w.add(it.frame, 1, queueWeight(len(it.frame)))
-		if it.seat != nil {
-			it.seat.sub.sit(*it.seat)
+		for _, seat := range it.seats {
+			seat.sub.sit(seat)
+		}
+		if it.of != nil {
+			it.of.places.Add(-1)
 		}
 	}
 	for _, sub := range subs {
@@ -85,8 +88,9 @@ func (w *writer) lane(sub *Subscription, mark Mark) {
 	case until != nil:
 	case sub.due.lane == sub.lane:
 		until = sub.due.upTo
-	default: // the ladder changed the lane
-		until = sub.lane.published.Load()
+	default: // it did not move where it was to be; how far this lane may be read is for the next round to say
+		w.outbox.again()
+		return
 	}
 	if until.abs <= sub.cursor.abs {
 		return
@@ -97,8 +101,10 @@ func (w *writer) lane(sub *Subscription, mark Mark) {
 	if w.walk(sub, until) {
 		return
 	}
-	if !sub.find() {
-		w.compact(sub) // the continuous log may still have what this one lost
+	// The continuous log may still have what this one lost.
+	if !sub.find() && !w.compact(sub) {
+		sub.lane = nil // it is in what it begins anew with
+		return
 	}
 	w.lane(sub, mark)
 }

@@ -206,7 +206,7 @@ func (t *Topic) answeredLocked(p *conversation.Projection) (answered []string) {
 // An Opening is what a client is told when it attaches: the verdict, and the
 // messages that bring it to where its lane goes on.
 type Opening struct {
-	Seat     fanout.Seat
+	Seat     fanout.Seat // has its place in the outbox's queue: give it to Outbox.Seat
 	Epoch    string
 	Resumed  bool
 	Ordinal  uint64 // of its frame, or of the last one before
@@ -246,6 +246,9 @@ func (t *Topic) Open(sub *fanout.Subscription, ask Ask) (Opening, error) {
 	var err error
 	if !a.Resumed {
 		o.Messages, err = conversation.Messages(h, 0, a.Seq, time.Now().UnixMilli(), conversation.SnapshotPayload(snapshot), ask.Limit)
+		if err != nil {
+			a.Seat.Release()
+		}
 		return o, err
 	}
 	if payload, ok := conversation.Merge(a.Missed, ask.Delivery); ok {
@@ -253,6 +256,7 @@ func (t *Topic) Open(sub *fanout.Subscription, ask Ask) (Opening, error) {
 			return o, nil
 		}
 	}
+	a.Seat.Release()
 	ask.Cursor = nil // it missed a snapshot, or more than a frame may hold: it gets one
 	return t.Open(sub, ask)
 }

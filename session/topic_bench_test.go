@@ -199,6 +199,7 @@ func BenchmarkTopicSnapshot(b *testing.B) {
 					b.Fatal(err)
 				}
 				bytes = len(opening.Messages[0])
+				opening.Seat.Release()
 			}
 			b.ReportMetric(float64(bytes), "B/snapshot")
 		})
