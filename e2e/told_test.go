@@ -4,10 +4,12 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/chromedp/cdproto/backgroundservice"
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/serviceworker"
@@ -38,6 +40,20 @@ func (p *page) worker(address string) serviceworker.RegistrationID {
 	return ""
 }
 
+// wantShown does something and waits until the browser has shown a notification for it. Looking at the list meanwhile
+// is no way to wait: Chromium takes a notification that is just being shown for a left-over then, and forgets it.
+func (p *page) wantShown(cause chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	shown := func(e backgroundservice.EventBackgroundServiceEventReceived) bool {
+		return e.BackgroundServiceEvent.EventName == "Notification displayed"
+	}
+	if _, err := chromedp.Run(ctx, chromedp.WaitEvent(backgroundservice.BackgroundServiceEventReceived, shown, cause)); err != nil {
+		p.t.Fatalf("%s: no notification was shown: %v", p.name, err)
+	}
+}
+
 // wantNotified waits until the notifications shown are these, as JSON.
 func (p *page) wantNotified(want string) {
 	p.t.Helper()
@@ -56,15 +72,24 @@ func TestNotificationShowsTheQuestionAndGoesWithIt(t *testing.T) {
 	command(p, "allow notifications", browser.SetPermission, browser.SetPermissionParams{
 		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted, Origin: d.url})
 	registration := p.worker(d.url)
-	deliver := func(message string) {
-		t.Helper()
-		command(p, "deliver a message", serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: d.url, RegistrationID: registration, Data: message})
+	command(p, "watch notifications", backgroundservice.StartObserving, backgroundservice.StartObservingParams{Service: backgroundservice.ServiceNameNotifications})
+	command(p, "record notifications", backgroundservice.SetRecording, backgroundservice.SetRecordingParams{Service: backgroundservice.ServiceNameNotifications, ShouldRecord: true})
+	deliver := func(messages ...string) chromedp.Action[chromedp.Void] {
+		return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			var failed error
+			for _, m := range messages {
+				_, err := cdp.Call(ctx, t, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: d.url, RegistrationID: registration, Data: m})
+				failed = errors.Join(failed, err)
+			}
+			return failed
+		})
 	}
-	deliver(`{"kind":"ask","sessionId":"s1","requestId":"r1","title":"Build the page","body":"Bash: rm -rf build","askKind":"permission","toolName":"Bash","openedAt":"2030-01-01T00:00:00Z","language":"en","allow":"A","deny":"D"}`)
+	p.wantShown(deliver(`{"kind":"ask","sessionId":"s1","requestId":"r1","title":"Build the page","body":"Bash: rm -rf build","askKind":"permission","toolName":"Bash","openedAt":"2030-01-01T00:00:00Z","language":"en","allow":"A","deny":"D"}`))
 	p.wantNotified(`[["Build the page","Bash: rm -rf build",["allow","deny"]]]`)
-	deliver(`{"kind":"ask","sessionId":"s1","requestId":"r2","title":"Build the page","body":"Which color?","askKind":"userInput","openedAt":"2030-01-01T00:00:00Z"}`)
-	deliver(`{"kind":"settled","sessionId":"s1","requestId":"r1","outcome":"deny","by":"desk"}`)
+	p.wantShown(deliver(
+		`{"kind":"ask","sessionId":"s1","requestId":"r2","title":"Build the page","body":"Which color?","askKind":"userInput","openedAt":"2030-01-01T00:00:00Z"}`,
+		`{"kind":"settled","sessionId":"s1","requestId":"r1","outcome":"deny","by":"desk"}`))
 	p.wantNotified(`[["Build the page","Which color?",[]]]`)
-	deliver(`{"kind":"settled","sessionId":"s1","requestId":"r2","outcome":"accept","by":"desk"}`)
+	p.do("deliver", deliver(`{"kind":"settled","sessionId":"s1","requestId":"r2","outcome":"accept","by":"desk"}`))
 	p.wantNotified(`[]`)
 }

@@ -18,6 +18,9 @@ export function watchAttention(): void {
   document.addEventListener("visibilitychange", look);
   addEventListener("pageshow", look);
   addEventListener("focus", look);
+  effect(() => {
+    if (visible.value) navigator.serviceWorker?.controller?.postMessage({ seen: true }); // notifications that are only news can go
+  });
   addEventListener("online", () => link.wake());
   addEventListener("offline", () => link.wake()); // it may be another network that went
   document.addEventListener("resume", () => link.wake()); // of a page that was frozen
