@@ -19,6 +19,9 @@ const (
 	startTimeout = 20 * time.Second
 	// startPoll is how often it is looked for.
 	startPoll = 50 * time.Millisecond
+	// maxOldLog is how large, in bytes, the log of the last hub may be for the next one to go on in it: weeks at the
+	// usual level.
+	maxOldLog = 8 << 20
 )
 
 func newACPCommand(a *app) *cobra.Command {
@@ -85,6 +88,9 @@ func startServing(a *app, c *config) (ended <-chan error, logFile string, err er
 		return nil, "", err
 	}
 	logFile = filepath.Join(c.DataDir, "hub.log")
+	if info, err := os.Stat(logFile); err == nil && info.Size() > maxOldLog {
+		_ = os.Rename(logFile, logFile+".old") // without room for that there is none for a log either
+	}
 	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, "", err

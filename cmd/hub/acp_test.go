@@ -136,3 +136,24 @@ func TestACPSaysWhyNoHubCouldBeStarted(t *testing.T) {
 		t.Errorf("the log says %q, %v", log, err)
 	}
 }
+
+func TestHubThatACPStartsPutsALargeLogAside(t *testing.T) {
+	emptyPath(t)
+	dataDir := filepath.Join(shortDir(t), "data")
+	logFile := filepath.Join(dataDir, "hub.log")
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(logFile, make([]byte, maxOldLog+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := hubCommand("acp", "--data-dir", dataDir)
+	cmd.Env = append(cmd.Env, "HOME="+filepath.Dir(dataDir), "HUB_APP_SERVER=/nowhere/app-server")
+	_ = cmd.Run() // it fails, as the test above says
+	if old, err := os.Stat(logFile + ".old"); err != nil || old.Size() != maxOldLog+1 {
+		t.Errorf("the old log: %v, %v", old, err)
+	}
+	if log, err := os.Stat(logFile); err != nil || log.Size() > maxOldLog {
+		t.Errorf("the new log: %v, %v", log, err)
+	}
+}
