@@ -44,6 +44,8 @@ type ClientInfo struct {
 	Profile    auth.Profile
 	RemoteAddr string
 	UserAgent  string
+	// DeviceExpiresAt is when the device's own time is over, however often its token is renewed; zero = never, or not known.
+	DeviceExpiresAt time.Time
 }
 
 // Client is one attached connection.
@@ -253,16 +255,15 @@ func (c *Client) greet() {
 		Name string `json:"name"`
 	}
 	type holder struct {
-		Name      string     `json:"name"`
-		Device    string     `json:"device"`
-		Rights    []string   `json:"rights"`
-		Sessions  []string   `json:"sessions,omitempty"`
-		ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+		Name            string    `json:"name"`
+		Device          string    `json:"device"`
+		Rights          []string  `json:"rights"`
+		Sessions        []string  `json:"sessions,omitempty"`
+		ExpiresAt       time.Time `json:"expiresAt,omitzero"`
+		DeviceExpiresAt time.Time `json:"deviceExpiresAt,omitzero"`
 	}
-	who := holder{Name: p.Name, Device: p.Device, Rights: p.Rights.Names(), Sessions: p.Sessions}
-	if !p.ExpiresAt.IsZero() {
-		who.ExpiresAt = &p.ExpiresAt
-	}
+	who := holder{Name: p.Name, Device: p.Device, Rights: p.Rights.Names(), Sessions: p.Sessions,
+		ExpiresAt: p.ExpiresAt, DeviceExpiresAt: c.info.DeviceExpiresAt}
 	c.notify("hub/hello", struct {
 		ProtocolVersion int             `json:"protocolVersion"`
 		HubVersion      string          `json:"hubVersion"`

@@ -85,7 +85,8 @@ func (s *Server) checkHandshake(r *http.Request) (hub.ClientInfo, *refusal) {
 	if !p.Allows(profile) {
 		return hub.ClientInfo{}, &refusal{status: http.StatusForbidden, code: "profile", message: "the token does not allow the profile " + string(profile)}
 	}
-	return hub.ClientInfo{Principal: p, Profile: profile, RemoteAddr: s.remoteAddr(r), UserAgent: bounded(r.UserAgent())}, nil
+	device, _ := s.devices.Find(p.Device, time.Now())
+	return hub.ClientInfo{Principal: p, Profile: profile, RemoteAddr: s.remoteAddr(r), UserAgent: bounded(r.UserAgent()), DeviceExpiresAt: device.ExpiresAt}, nil
 }
 
 // attach is how a connection joins the hub: as the native client that it is, or through an adapter.

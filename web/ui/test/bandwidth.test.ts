@@ -28,11 +28,11 @@ const asked = (socket: Socket) => socket.calls("hub/setProfile").map((c) => c.pa
 test("a fast line has every update; a token that does not allow that is asked once and left in peace", async () => {
   const socket = await connected();
   expect(asked(socket)).toEqual(["desktop-continuous"]);
-  expect(pace.value).toEqual({ pace: "live", chosen: "page", thin: false });
+  expect(pace.value).toEqual({ pace: "live", word: "live", why: "page" });
   const other = await connected(() => { throw { code: -32040, message: "not allowed" }; });
   await settle(60_000);
   expect(asked(other)).toEqual(["desktop-continuous"]);
-  expect(pace.value).toMatchObject({ pace: "live", thin: true });
+  expect(pace.value).toEqual({ pace: "live", word: "merged", why: "paired" });
 });
 
 test("a slow line has less by itself, and what is in between changes nothing", async () => {
@@ -65,7 +65,7 @@ test("what a person chose is kept to on any line, and over a reload", async () =
   await connected();
   bandwidth.value = "results";
   link.rtt.value = 5;
-  expect(pace.value).toMatchObject({ pace: "results", chosen: "person" });
+  expect(pace.value).toMatchObject({ pace: "results", why: "person" });
   expect(localStorage.getItem("hub.bandwidth")).toBe("results");
 });
 

@@ -20,11 +20,12 @@ const slow = signal(false);
 const lagged = signal(false); // the hub said that this client does not keep up
 const thin = signal(false); // the token does not allow every update of its own
 
-// pace is what the page gets now, and who chose it.
-export const pace = computed<{ pace: Pace; chosen: "person" | "page"; thin: boolean }>(() => {
+// pace is what the page gets now, how that is called, and who chose it.
+export const pace = computed<{ pace: Pace; word: Pace | "merged"; why: "person" | "page" | "paired" }>(() => {
   const want = bandwidth.value;
-  if (want !== "auto") return { pace: want, chosen: "person", thin: thin.value };
-  return { pace: slow.value || lagged.value ? "second" : "live", chosen: "page", thin: thin.value };
+  const now = want !== "auto" ? want : slow.value || lagged.value ? "second" : "live";
+  if (now === "live" && thin.value) return { pace: now, word: "merged", why: "paired" };
+  return { pace: now, word: now, why: want === "auto" ? "page" : "person" };
 });
 
 const profile = computed<Profile>(() => (pace.value.pace === "live" && !thin.value ? "desktop-continuous" : "web-remote-replayable"));

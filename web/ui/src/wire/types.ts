@@ -19,7 +19,7 @@ export interface Hello {
   serverTime: number;
   clientMode: Profile;
   deliveryProfile: "continuous" | "replayable";
-  principal: { name: string; device?: string; rights: Right[]; sessions?: string[]; workspaces?: string[]; profiles?: Profile[]; expiresAt?: string };
+  principal: { name: string; device?: string; rights: Right[]; sessions?: string[]; workspaces?: string[]; profiles?: Profile[]; expiresAt?: string; deviceExpiresAt?: string };
   appServer: AppServer;
   limits: { maxMessageBytes: number; framesPerSecond?: number; frameBurst?: number };
   capabilities: { page?: string; [name: string]: unknown };

@@ -35,11 +35,12 @@ export const shell = {
   "link.ended.tooBig": "What was sent was too big for the hub. Reload the page and send less at once.",
 
   "pace.live": "all updates",
+  "pace.merged": "merged updates",
   "pace.second": "every second",
   "pace.results": "results only",
   "pace.why.person": "You chose this.",
   "pace.why.page": "Chosen by itself, by how fast the connection is.",
-  "pace.thin": "This device was paired for merged updates; \"hub pair --profile desktop-continuous\" allows every single one.",
+  "pace.why.paired": "This device was paired for merged updates; \"hub pair --profile desktop-continuous\" allows every single one.",
 
   "appServer.starting": "The agent is starting. You can read meanwhile.",
   "appServer.migrating": "The agent is bringing its storage up to date. This can take a minute.",
@@ -104,6 +105,7 @@ export const shell = {
   "sessions.closeWhat": "A closed session leaves this list. What was said stays on the computer.",
   "sessions.closeSure": "Yes, close it",
 
+  "session.hookReview": "The agent wants this folder's hooks, commands that run by themselves, to be reviewed. That is done in the desktop app.",
   "session.gone": "This session does not exist any more, or is not for this device.",
   "session.toList": "To the list",
   "session.loading": "Loading the conversation …",

@@ -38,11 +38,12 @@ export const shell: Record<keyof typeof source, string> = {
   "link.ended.tooBig": "发送的内容对 hub 来说太大。请重新加载页面，每次少发一些。",
 
   "pace.live": "全部更新",
+  "pace.merged": "合并的更新",
   "pace.second": "每秒更新",
   "pace.results": "仅结果",
   "pace.why.person": "这是你的选择。",
   "pace.why.page": "根据连接速度自动选择。",
-  "pace.thin": "此设备配对时只允许合并的更新；“hub pair --profile desktop-continuous”允许逐条更新。",
+  "pace.why.paired": "此设备配对时只允许合并的更新；“hub pair --profile desktop-continuous”允许逐条更新。",
 
   "appServer.starting": "智能体正在启动，你可以先阅读。",
   "appServer.migrating": "智能体正在升级存储，可能需要一分钟。",
@@ -107,6 +108,7 @@ export const shell: Record<keyof typeof source, string> = {
   "sessions.closeWhat": "关闭的会话会离开列表，对话内容仍保存在电脑上。",
   "sessions.closeSure": "确定关闭",
 
+  "session.hookReview": "智能体请求审核此文件夹的钩子（会自动运行的命令）。请在桌面应用中处理。",
   "session.gone": "此会话已不存在，或此设备无权查看。",
   "session.toList": "返回列表",
   "session.loading": "正在加载对话…",

@@ -31,6 +31,9 @@ export function SessionView({ sessionId }: { sessionId: string }) {
       ) : (
         <>
           <Missed conversation={conversation} />
+          {conversation.head.value?.pendingInteractions.some((p) => p.kind === "workspaceHookReview") && (
+            <p class="notice" role="status">{t("session.hookReview")}</p>
+          )}
           <Transcript conversation={conversation} />
         </>
       )}

@@ -23,7 +23,7 @@ export function Settings() {
           <Choice name="size" title="settings.size" values={SIZES} chosen={textSize} />
           <Choice name="language" title="settings.language" values={LANGUAGES} chosen={chosenLanguage} />
           <Choice name="bandwidth" title="settings.bandwidth" values={BANDWIDTHS} chosen={bandwidth}>
-            <p class="hint">{t("settings.bandwidth.now", { pace: t(`pace.${pace.value.pace}`), why: t(`pace.why.${pace.value.chosen}`) })}{pace.value.thin && ` ${t("pace.thin")}`}</p>
+            <p class="hint">{t("settings.bandwidth.now", { pace: t(`pace.${pace.value.word}`), why: t(`pace.why.${pace.value.why}`) })}</p>
           </Choice>
           <Notifications />
           {may("admin") && <Devices />}
@@ -55,13 +55,13 @@ function You() {
   const sure = useSignal(false);
   const hello = lastHello.value;
   if (!hello) return null;
-  const { name, rights, expiresAt } = hello.principal;
+  const { name, rights, deviceExpiresAt: end } = hello.principal;
   return (
     <section class="setting">
       <h2>{t("settings.you")}: {name}</h2>
       <p class="hint">
         {t("settings.you.rights", { rights: rights.map((r) => t(`settings.right.${r}`)).join(", ") })}
-        {expiresAt && ` · ${t("settings.you.until", { date: new Date(expiresAt).toLocaleString(language.value) })}`}
+        {end && ` · ${t("settings.you.until", { date: new Date(end).toLocaleString(language.value) })}`}
       </p>
       <p class="hint">{t("settings.version", { version: hello.hubVersion, page: BUILD })}</p>
       <p class="hint">{t("settings.signOutWhat")}</p>

@@ -67,10 +67,10 @@ function Counting({ status }: { status: LinkStatus }) {
 }
 
 function Pace() {
-  const { pace: now, chosen } = pace.value;
+  const { word, why } = pace.value;
   return (
-    <span class="strip-pace" title={t(`pace.why.${chosen}`)}>
-      {t(`pace.${now}`)}
+    <span class="strip-pace" title={t(`pace.why.${why}`)}>
+      {t(`pace.${word}`)}
     </span>
   );
 }
