@@ -18,6 +18,9 @@ import (
 // the requests that are under way (protocol document 1.8).
 const lastReplies = 1500 * time.Millisecond
 
+// errInputEnded tells that standard input has ended, which a lost connection is not: that may be an io.EOF too.
+var errInputEnded = errors.New("standard input has ended")
+
 // pump carries the lines of standard input to a WebSocket, and its messages to standard output as lines.
 type pump struct {
 	ws      *websocket.Conn
@@ -40,7 +43,7 @@ func (p *pump) run(ctx context.Context) error {
 	go func() { ended <- p.upload(ctx) }()
 	go func() { ended <- p.download(ctx) }()
 	err := <-ended
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, errInputEnded) {
 		p.awaitReplies(ctx, ended)
 		_ = p.ws.Close(websocket.StatusNormalClosure, "")
 		return nil
@@ -49,7 +52,7 @@ func (p *pump) run(ctx context.Context) error {
 	return err
 }
 
-// upload returns io.EOF when standard input has ended.
+// upload returns errInputEnded when standard input has.
 func (p *pump) upload(ctx context.Context) error {
 	lines := wire.NewReader(p.in, hub.DefaultMaxMessageBytes)
 	for {
@@ -58,6 +61,9 @@ func (p *pump) upload(ctx context.Context) error {
 		if errors.As(err, &tooLong) {
 			_, _ = fmt.Fprintf(p.log, "hub: standard input: %v\n", err)
 			continue
+		}
+		if errors.Is(err, io.EOF) {
+			return errInputEnded
 		}
 		if err != nil {
 			return err
