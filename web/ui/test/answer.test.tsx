@@ -180,3 +180,13 @@ test("when another was faster, the words that were not sent are given back", () 
   expect(document.querySelector(".answer-told")!.textContent).toContain("Laptop rejected Bash make all · 2 s ago");
   expect(document.querySelector(".answer-told")!.textContent).toContain("my long reason");
 });
+
+test("a note goes along with the answer to its question, and is none by itself", () => {
+  const options = [{ value: "a", label: "A" }, { value: "b", label: "B" }];
+  show({ toolName: "AskUserQuestion", prompt: "?", questions: [{ question: "Which?", options }, { question: "When?", options }] });
+  expect(document.querySelector(".answer-words textarea")!.closest("fieldset")).toBeNull();
+  act(() => document.querySelector<HTMLInputElement>(".answer-question input")!.click());
+  write(".answer-question textarea", " only for now ");
+  press("Answer, 1 skipped");
+  expect(hub.replies).toMatchObject([{ result: { action: "accept", content: { answers: { "Which?": "a" }, annotations: { "Which?": { notes: "only for now" } } } } }]);
+});

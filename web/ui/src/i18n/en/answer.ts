@@ -64,6 +64,8 @@ export const answer = {
 
   "answer.other": "Something else",
   "answer.other.label": "Your own answer",
+  "answer.note": "Add a note",
+  "answer.note.label": "Goes to the agent with this answer",
   "answer.text.label": "Your answer",
   "answer.send": "Answer",
   "answer.send.some": "Answer, {n} skipped",

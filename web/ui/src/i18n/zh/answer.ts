@@ -64,6 +64,8 @@ export const answer = {
 
   "answer.other": "其他",
   "answer.other.label": "你自己的回答",
+  "answer.note": "添加备注",
+  "answer.note.label": "随此回答一起发给智能体",
   "answer.text.label": "你的回答",
   "answer.send": "回答",
   "answer.send.some": "回答，跳过 {n} 个",

@@ -5,7 +5,7 @@ import type { Ask, Choice } from "../../state/asks";
 import { AnswerButton } from "./AnswerButton";
 import { change, draftOf } from "./drafts";
 
-const MAX_WORDS = 4096; // what the app-server takes with an answer
+export const MAX_WORDS = 4096; // what the app-server takes with an answer
 
 interface Props {
   ask: Ask;

@@ -1,13 +1,13 @@
 // Questions of the agent: one answer, several, or words of one's own; each can be skipped.
 
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { SKIP, type Ask, type Choice } from "../../state/asks";
 import type { Question } from "../../wire/types";
 import { t } from "../../i18n";
 import { inert } from "../rows/inert";
 import { AnswerButton } from "./AnswerButton";
-import { Feedback } from "./Feedback";
+import { Feedback, MAX_WORDS } from "./Feedback";
 import { change, draftOf, isSecret } from "./drafts";
 
 /** The question whose answer was asked for and is empty: it says so. */
@@ -77,8 +77,26 @@ function OneQuestion({ ask, question: q }: { ask: Ask; question: Question }) {
         <input class="answer-own" type={typeOf(ask)} autocomplete="off" value={own ?? ""}
           aria-label={t(options.length ? "answer.other.label" : "answer.text.label")} onInput={(e) => write(e.currentTarget.value)} />
       )}
+      {q.question && (picked.length > 0 || own?.trim() || draft.notes?.[q.question]) && <Note ask={ask} question={q.question} />}
       {empty.value === ask.requestId && <p class="answer-refused" role="alert">{t("answer.nothing")}</p>}
     </fieldset>
+  );
+}
+
+// A note goes to the agent along with an answer, and is none by itself.
+function Note({ ask, question }: { ask: Ask; question: string }) {
+  const notes = draftOf(ask).value.notes ?? {};
+  const [written] = useState(notes[question] !== undefined); // afterwards the browser opens and folds it
+  return (
+    <div class="answer-more">
+      <details open={written}>
+        <summary>{t("answer.note")}</summary>
+        <label class="answer-words">
+          {t("answer.note.label")}
+          <textarea rows={2} maxLength={MAX_WORDS} value={notes[question] ?? ""} onInput={(e) => change(ask, { notes: { ...notes, [question]: e.currentTarget.value } })} />
+        </label>
+      </details>
+    </div>
   );
 }
 
@@ -123,6 +141,10 @@ function answersOf(ask: Ask, questions: Question[]): Record<string, string | str
   return answers;
 }
 
-// contentOf names the questions only if the agent named them.
-const contentOf = (ask: Ask, answers: Record<string, string | string[]>) =>
-  ask.params.questions?.length ? { answers } : { answer: Object.values(answers)[0] };
+// contentOf names the questions only if the agent named them. Notes go with what was answered.
+function contentOf(ask: Ask, answers: Record<string, string | string[]>) {
+  if (!ask.params.questions?.length) return { answer: Object.values(answers)[0] };
+  const written = Object.entries(draftOf(ask).peek().notes ?? {}).filter(([question, text]) => text.trim() && answers[question] !== undefined);
+  const annotations = Object.fromEntries(written.map(([question, text]) => [question, { notes: text.trim() }]));
+  return written.length > 0 ? { answers, annotations } : { answers };
+}

@@ -8,6 +8,7 @@ export interface Draft {
   words?: string; // feedback with a rejection
   picked?: Record<string, string[]>; // question -> values
   own?: Record<string, string>; // question -> text of its own
+  notes?: Record<string, string>; // question -> what goes along with its answer
   form?: Record<string, string | boolean | string[]>; // field -> value
 }
 
@@ -31,8 +32,8 @@ export function change(ask: Ask, part: Draft): void {
 
 /** lostWords is what a person had written for a question that has ended; empty for what is secret. */
 export function lostWords(requestId: string): string {
-  const { words, own } = drafts.get(requestId)?.peek() ?? {};
-  return [words, ...Object.values(own ?? {})].filter(Boolean).join("\n").trim();
+  const { words, own, notes } = drafts.get(requestId)?.peek() ?? {};
+  return [words, ...Object.values(own ?? {}), ...Object.values(notes ?? {})].filter(Boolean).join("\n").trim();
 }
 
 export function forget(requestId: string): void {
