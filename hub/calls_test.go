@@ -124,7 +124,7 @@ func pendingCalls(t *testing.T, r *prometheus.Registry) float64 {
 
 func TestEveryPendingCallEnds(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h, script, p := scripted(t, func(o *hub.Options) { o.Registerer, o.CallTimeout = registry, 700*time.Millisecond })
+	h, script, p := scripted(t, func(o *hub.Options) { o.Registerer, o.CallTimeout = registry, 3*time.Second })
 	c := h.Connect("client", hubtest.As{})
 	wantPending := func(want float64) {
 		t.Helper()
@@ -199,7 +199,7 @@ func TestCallsWaitForTheAppServer(t *testing.T) {
 	s := hubtest.NewScript(t)
 	s.Answer("runtime/capabilities", nil)
 	s.Answer("test/echo", func(l hubtest.Line) string { return l.Params })
-	h := hubtest.Start(t, s, func(o *hub.Options) { o.ReadyWait = 300 * time.Millisecond })
+	h := hubtest.Start(t, s, func(o *hub.Options) { o.ReadyWait = 3 * time.Second })
 	p := s.Next()
 	c := h.Connect("client", hubtest.As{})
 	m := c.Call("test/echo", `{"n":0}`)

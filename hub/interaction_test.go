@@ -258,9 +258,9 @@ func TestUnconfirmedDecision(t *testing.T) {
 	c, viewer := h.Connect("client", hubtest.As{}), h.Connect("viewer", hubtest.As{Role: auth.RoleViewer})
 	p.Print(permission("server-1", "s1", "perm_1"))
 	ask := c.WantNotice("interaction/requestPermission")
+	begun := time.Now()
 	c.Say(`{"id":` + ask.ID + `,"result":` + allowOnce + `}`)
 	c.WantNotice("hub/answer", `"accepted"`)
-	begun := time.Now()
 	for _, who := range []*hubtest.Client{c, viewer} {
 		m := who.WantNotice("hub/interactionSettled", "perm_1")
 		if m.Path("params", "outcome") != "unconfirmed" || m.Path("params", "by", "name") != "client" {

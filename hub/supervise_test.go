@@ -171,7 +171,7 @@ func TestAppServerThatDiesAtOnce(t *testing.T) {
 // if its last word came after the call, and nobody calls again.
 func TestSilentAppServerIsRestarted(t *testing.T) {
 	sim := hubtest.NewSimulator(t, hubtest.SimulatorOptions{StateFile: filepath.Join(t.TempDir(), "state.json")})
-	h := hubtest.Start(t, sim, func(o *hub.Options) { o.CallTimeout = 1500 * time.Millisecond })
+	h := hubtest.Start(t, sim, func(o *hub.Options) { o.CallTimeout = 4 * time.Second })
 	c := h.Connect("client", hubtest.As{})
 	id := c.Create("/work")
 	c.Subscribe(id, "")

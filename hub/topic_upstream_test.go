@@ -344,19 +344,19 @@ func TestTopicsOutliveTheAppServer(t *testing.T) {
 // anew. The time counts from the last leave.
 func TestTopicLingers(t *testing.T) {
 	t.Parallel()
-	const linger = 400 * time.Millisecond
+	const linger = 3 * time.Second // much longer than a busy machine needs to come back
 	h, _, u := scriptedTopic(t, func(o *hub.Options) { o.TopicLinger = linger })
 	f := follow(t, h.Connect("phone", hubtest.As{}), conversationOne)
 	u.p.Print(u.next(appended(textRow(1, "a"))))
 	f.wantSeq(1)
-	for i := range 4 { // away and back, for longer than the linger in all
+	for i := range 5 { // away and back, for longer than the linger in all
 		f.client.Leave()
 		u.p.Print(u.next(piece(1, "text", "b")))
 		left := time.Now()
-		time.Sleep(linger / 2)
+		time.Sleep(linger / 4)
 		f.resume(h.Connect(fmt.Sprint("phone", i), hubtest.As{Profile: profileOf(i)}), f.base())
-		if away := time.Since(left); f.mode != "resume" && away < linger {
-			t.Fatalf("after %v away: mode %s", away, f.mode)
+		if f.mode != "resume" {
+			t.Fatalf("after %v away: mode %s", time.Since(left), f.mode)
 		}
 		f.wantSeq(uint64(u.seq))
 		f.wantHealthy()

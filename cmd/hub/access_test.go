@@ -134,13 +134,11 @@ func TestDeviceIsPairedSeenAndRevokedFromTheCommandLine(t *testing.T) {
 		t.Errorf("devices list: %q", out)
 	}
 	p.run("devices", "rename", "my phone", "50% phone/tablet")
-	began := time.Now()
 	p.run("devices", "revoke", "50% phone/tablet")
-	if code := closeCode(t.Context(), ws); code != 4403 {
+	told, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if code := closeCode(told, ws); code != 4403 {
 		t.Errorf("closed with %d, want 4403", code)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("revoking took %s", took)
 	}
 	if _, status := p.dial("", bearer(phone.Token)); status != http.StatusUnauthorized {
 		t.Errorf("the revoked device connects again: %d", status)
