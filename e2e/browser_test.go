@@ -25,11 +25,15 @@ type page struct {
 // openPage starts a browser with an empty profile and opens an address in it.
 func openPage(t *testing.T, name, address string) *page {
 	t.Helper()
+	temporary, err := os.MkdirTemp("", "hub-e2e-browser-") // short: a browser puts sockets there, and leaves them
+	if err != nil {
+		t.Fatal(err)
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, // tests run as root, in containers
 		chromedp.DisableGPU,
 		chromedp.WindowSize(1000, 900),
-		chromedp.UserDataDir(t.TempDir()),
+		chromedp.Env("TMPDIR="+temporary),
 		chromedp.WSURLReadTimeout(patience),
 		// Nothing but the hub is to be talked to.
 		chromedp.Flag("disable-quic", true),
@@ -44,8 +48,9 @@ func openPage(t *testing.T, name, address string) *page {
 	t.Cleanup(func() {
 		p.keepEvidence()
 		stopBrowser()
-		stopAllocator()
+		stopAllocator() // also ends what the browser started, and removes the profile
 		listening.Wait()
+		_ = os.RemoveAll(temporary)
 	})
 	console := chromedp.Console(ctx) // starts the browser
 	listening.Go(func() {
