@@ -154,7 +154,7 @@ func TestStalledLineIsFoundOutWhenThePageComesBack(t *testing.T) {
 	start := time.Now()
 	p.evaluate(`(dispatchEvent(new Event("pageshow")), "")`)
 	p.wantText(".strip", "No connection")
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > 20*time.Second { // a page to which nobody comes back finds it out after 33 s
 		t.Errorf("a dead line was found out after %s", took)
 	}
 	f.cut()
@@ -193,8 +193,11 @@ func TestHubThatComesBackFindsThePageWaiting(t *testing.T) {
 
 func TestExpiredDeviceIsToldSo(t *testing.T) {
 	d := startDemo(t)
+	p := openPageAt(t, phoneSize, "guest", d.url)
+	p.wantText(".sign-in", "hub pair") // the browser has started and has the page: the time of the device is for the rest
 	token := strings.TrimSpace(d.hub("token", "create", "--role", "viewer", "--name", "guest", "--ttl", "30s"))
-	p := openPageAt(t, phoneSize, "guest", d.url+"/#token="+token)
+	p.replace(".sign-in input", d.url+"/#token="+token)
+	p.press("sign-in", "Sign in")
 	p.wantLive()
 	p.wantText(".door", "The time of this device is over")
 }
@@ -240,7 +243,16 @@ func TestFirstVisitIsUsableSoonOnASlowLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("usable after %.0f ms", ms)
-	if ms > 3000 { // the target is 1000 on a machine that does nothing else; docs/page.md has what was measured
-		t.Errorf("a first visit was usable after %.0f ms", ms)
+	// The target is 1000 on a machine that does nothing else; docs/page.md has what was measured.
+	if took := time.Duration(ms) * time.Millisecond; took > bar(3*time.Second) {
+		t.Errorf("a first visit was usable after %v", took)
+	}
+	// What it loads until then says more, whatever else the machine does: half a second of this line, from files that are all
+	// named in the first.
+	loaded := p.number(`performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
+		.filter((e) => e.responseEnd <= (performance.getEntriesByName("usable")[0]?.startTime ?? performance.now())).reduce((sum, e) => sum + e.transferSize, 0)`)
+	t.Logf("usable with %.0f bytes", loaded)
+	if loaded > 100_000 {
+		t.Errorf("a first visit loads %.0f bytes until it is usable", loaded)
 	}
 }
