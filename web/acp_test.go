@@ -46,6 +46,8 @@ func TestAnyOriginMayReadTheACPSurfaceWithAToken(t *testing.T) {
 			{"DELETE", "/api/instances", with(viewer), 405},
 			{"GET", "/api/projects/unheard-of", with(viewer), 404},
 			{"POST", "/api/projects/delete", with(viewer), 404},
+			{"POST", "/api/upgrade", with(viewer), 404},
+			{"GET", "/api/settings/providers", with(viewer), 404},
 			{"OPTIONS", "/api/instances", http.Header{"Origin": {foreign}, "Access-Control-Request-Method": {"GET"}}, 204},
 			{"OPTIONS", "/anything/at/all", http.Header{"Origin": {foreign}}, 204},
 			{"OPTIONS", "/api/devices", nil, 204},

@@ -80,8 +80,9 @@ func (a *HTTP) Mount(r chi.Router) {
 	r.Post("/api/instances/{instance}/sessions/{session}/delete", a.with(auth.Control, a.deleteSession))
 }
 
-// prefixes are the paths of the surface; everything below them belongs to it, served or not.
-var prefixes = []string{"/acp", "/api/health", "/api/instances", "/api/quota", "/api/projects", "/api/fs"}
+// prefixes are the paths of the surface; everything below them belongs to it, served or not: of a refusal that it may not
+// read, a client in a browser knows only that something failed.
+var prefixes = []string{"/acp", "/api/health", "/api/instances", "/api/quota", "/api/projects", "/api/fs", "/api/settings", "/api/upgrade"}
 
 // Serves reports whether a path belongs to the surface, whose answers pages of any origin may read.
 func Serves(path string) bool {
