@@ -41,6 +41,7 @@ type payload struct {
 	Model        string           `json:"model"`
 	Thought      string           `json:"thought"`
 	BackgroundID string           `json:"workId"`
+	Feedback     string           `json:"feedback"` // "" takes it back
 }
 
 // commandTarget is a row that a command means.

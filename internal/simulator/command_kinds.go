@@ -54,8 +54,10 @@ func init() { // in init, because commands come back to this table
 		"editUserQuery": {payload: loose(req("target", targetShape), req("newText", nonEmpty), opt("attachments", attachmentList)),
 			cas: true, epoch: true, run: (*session).editQuery},
 		"retryTurn": {payload: loose(req("target", targetShape)), cas: true, epoch: true, run: (*session).retryTurn},
+		"setAssistantFeedback": {payload: loose(req("target", targetShape), req("feedback", nullable(oneOf("like", "dislike")))),
+			cas: true, epoch: true, run: (*session).setFeedback},
 	}
-	for _, name := range []string{"createSelectionSideSession", "applyFileRewind", "setAssistantFeedback", "respondWorkspaceHookReview",
+	for _, name := range []string{"createSelectionSideSession", "applyFileRewind", "respondWorkspaceHookReview",
 		"toggleWorkspaceHookReviewItem", "revokeWorkspaceHookTrust", "requestWorkspaceHookReview", "resumeWorkflowRun",
 		"startSavedWorkflow", "amendWorkflowRunSettings"} {
 		commandKinds[name] = commandKind{payload: emptyPayload}

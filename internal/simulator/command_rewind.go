@@ -70,6 +70,25 @@ func (x *session) retryTurn(cmd *command) outcome {
 	return accepted(inputAck(deliverStartNow, cmd.ID))
 }
 
+// setFeedback keeps what somebody thinks of an answer.
+func (x *session) setFeedback(cmd *command) outcome {
+	r := x.conversation().findRow(cmd.p.Target.RowID, cmd.p.Target.Entity)
+	switch {
+	case r == nil:
+		return outcome{status: ackStale, reason: "proto.staleTarget"}
+	case r.kind != rowAssistantText:
+		return rejected("guard.actionUnavailable")
+	}
+	for _, m := range x.Messages {
+		if m.ID == r.entity {
+			m.Feedback = cmd.p.Feedback
+		}
+	}
+	x.inner("feedback.changed", object{"entityId": r.entity, "feedback": cmd.p.Feedback})
+	x.save()
+	return accepted(nil)
+}
+
 // rerun forgets the turn of r and what came after it, and starts the turn in its place.
 func (x *session) rerun(cmd *command, r *row, in turnInput) *outcome {
 	if x.turn != nil {

@@ -21,6 +21,7 @@ type storedMsg struct {
 	Command   string        `json:"command,omitempty"` // the V4 command that brought it, and its sender
 	Client    string        `json:"client,omitempty"`
 	Uploads   []object      `json:"uploads,omitempty"`
+	Feedback  string        `json:"feedback,omitempty"` // like, dislike
 	Parts     []*storedPart `json:"parts"`
 }
 

@@ -88,6 +88,9 @@ func (h *hydration) part(m *storedMsg, p *storedPart) {
 		delete(h.turnOf.open, kind)
 		p.settle()
 		r.text, r.fields["state"] = escape(p.Text), "complete"
+		if r.kind == rowAssistantText {
+			r.judge(m.Feedback)
+		}
 	case "compaction":
 		h.marker(src, "", object{"type": "compact", "trigger": "manual"})
 	case "tool":

@@ -46,6 +46,8 @@ func (c *conversation) reduce(src source) {
 		c.marker(src, text(p, "commandId"), object{"type": "forkNotice", "parentSessionId": p["parentSessionId"]})
 	case "fork.created":
 		c.marker(src, text(p, "commandId"), object{"type": "forkCreated", "childSessionId": p["childSessionId"]})
+	case "feedback.changed":
+		c.judged(p)
 	case "subagent.text":
 		c.subagentText(p)
 	case "task.output":

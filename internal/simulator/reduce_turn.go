@@ -210,6 +210,24 @@ func (c *conversation) rewound(p object) {
 	c.turnOf, c.retry = turnRows{key: lastKey(c.rows)}, nil
 }
 
+// judged reduces what somebody thinks of the answer that a message holds.
+func (c *conversation) judged(p object) {
+	for _, r := range c.rows {
+		if r.kind == rowAssistantText && r.entity == p["entityId"] {
+			r.judge(text(p, "feedback"))
+			c.upsert(r)
+		}
+	}
+}
+
+// judge puts feedback on the row; "" takes it off.
+func (r *row) judge(feedback string) {
+	delete(r.fields, "feedback")
+	if feedback != "" {
+		r.fields["feedback"] = feedback
+	}
+}
+
 // updateActions offers on each row what a user may do with it now.
 func (c *conversation) updateActions() {
 	for i := len(c.rows) - 1; i >= 0 && c.rows[i].seq == c.seq; i-- { // rows of this event

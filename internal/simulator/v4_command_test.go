@@ -40,7 +40,7 @@ func TestAcknowledgements(t *testing.T) {
 			"no goal":               {id, "pauseGoal", `{}`, []string{base}, "rejected guard.actionUnavailable"},
 			"compaction of a draft": {id, "compact", `{}`, nil, "rejected guard.idleCannotCompact"},
 			"unknown work":          {id, "cancelBackgroundWork", `{"workId":"x"}`, nil, "failed fault.command.backgroundWorkCancelRejected.not_found"},
-			"not here":              {id, "setAssistantFeedback", `{}`, nil, "failed fault.command.notImplemented"},
+			"not here":              {id, "applyFileRewind", `{}`, nil, "failed fault.command.notImplemented"},
 		} {
 			a, _ := s.command(test.session, test.kind, test.payload, test.more...)
 			if got := fmt.Sprint(a["status"], " ", orEmpty(a["reasonCode"])); got != test.want {

@@ -157,13 +157,15 @@ func (p *scenario) onRow() {
 	}
 	r := window[p.rand.IntN(len(window))]
 	target := fmt.Sprintf(`"target":{"rowId":%v,"entityId":%q}`, at(r, "rowId"), at(r, "entityId"))
-	switch p.rand.IntN(3) {
+	switch p.rand.IntN(4) {
 	case 0:
 		p.command("editUserQuery", `{`+target+`,"newText":"ask again"}`, base...)
 	case 1:
 		p.command("retryTurn", `{`+target+`}`, base...)
 	case 2:
 		p.command("forkAssistant", `{`+target+`}`, base...)
+	case 3:
+		p.command("setAssistantFeedback", `{`+target+`,"feedback":"like"}`, base...)
 	}
 }
 

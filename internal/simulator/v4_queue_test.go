@@ -186,6 +186,46 @@ func TestRewindAndFork(t *testing.T) {
 	})
 }
 
+func TestFeedbackStaysWithItsAnswer(t *testing.T) {
+	state := t.TempDir() + "/state.json"
+	var id string
+	inBubble(t, Options{StateFile: state}, func(s *sim) {
+		id = s.draft()
+		c := s.follow("conversation/"+id, "a", "desktop-continuous", "")
+		q := queueClient{c, id}
+		q.do("sendText", `{"text":"hello"}`)
+		judge := func(kind, feedback string) map[string]any {
+			r := lastRow(c.state, kind)
+			return q.do("setAssistantFeedback", fmt.Sprintf(`{"target":{"rowId":%v,"entityId":%q},"feedback":%s}`, at(r, "rowId"), at(r, "entityId"), feedback))
+		}
+		wantStatus(t, judge(rowUserInput, `"like"`), "rejected", "guard.actionUnavailable")
+		wantStatus(t, judge(rowAssistantText, `"so-so"`), "rejected", "proto.invalidPayload")
+		for _, feedback := range []string{`"dislike"`, `null`, `"like"`} {
+			wantStatus(t, judge(rowAssistantText, feedback), "accepted", "")
+			if got := show(lastRow(c.state, rowAssistantText)["feedback"]); got != feedback {
+				t.Errorf("feedback is %s, want %s", got, feedback)
+			}
+		}
+		wantSame(t, "fold", c.canonical(), c.fresh())
+	})
+	inBubble(t, Options{StateFile: state}, func(s *sim) {
+		c := s.follow("conversation/"+id, "a", "desktop-continuous", "")
+		if got := lastRow(c.state, rowAssistantText)["feedback"]; got != "like" {
+			t.Errorf("after a restart the feedback is %v", got)
+		}
+	})
+}
+
+// lastRow is the newest row of a kind in a conversation's window.
+func lastRow(state map[string]any, kind string) (last map[string]any) {
+	for _, r := range at(state, "rows.window").([]any) {
+		if at(r, "kind") == kind {
+			last = r.(map[string]any)
+		}
+	}
+	return last
+}
+
 func TestGoals(t *testing.T) {
 	inBubble(t, Options{}, func(s *sim) {
 		id := s.draft()

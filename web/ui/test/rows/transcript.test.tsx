@@ -141,6 +141,20 @@ test("an input can be changed, an answer tried again and gone on from, as their 
   ]);
 });
 
+test("an answer can be called good or bad, and that can be taken back", () => {
+  const judged = rows.map((row) => (row.rowId === 21 ? { ...row, feedback: "like" } : row)) as typeof rows;
+  show(judged);
+  const good = all(".says button[aria-label='Good answer']")[0]!;
+  const bad = all(".says button[aria-label='Bad answer']")[0]!;
+  expect([good, bad].map((b) => b.getAttribute("aria-pressed"))).toEqual(["true", "false"]);
+  press(bad);
+  press(good);
+  expect(sent.map(([, type, payload]) => [type, payload])).toEqual([
+    ["setAssistantFeedback", { target: { rowId: 21, entityId: expect.any(String) }, feedback: "dislike" }],
+    ["setAssistantFeedback", { target: { rowId: 21, entityId: expect.any(String) }, feedback: null }],
+  ]);
+});
+
 test("an error and a retry are told in words", () => {
   show(rows, { control: { phase: "error", activeWorks: [], apiRetry: { attempt: 2, maxAttempts: 5, nextRetryAt: Date.UTC(2026, 5, 1, 9, 34, 20), reasonCode: "overloaded" }, lastError: { code: "1308", message: "The quota is used up", recoverable: false, at: 0, source: "turn", detail: "until Monday" } } as unknown as Head["control"] });
   const foot = document.querySelector(".foot")!.textContent!;

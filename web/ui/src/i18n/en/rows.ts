@@ -42,6 +42,8 @@ export const rows = {
   "rows.sendAgain": "Ask again",
   "rows.retry": "Try again",
   "rows.fork": "Go on from here in a new session",
+  "rows.like": "Good answer",
+  "rows.dislike": "Bad answer",
   "rows.sending": "Sending …",
   "rows.refused": "Refused: {why}",
 

@@ -42,6 +42,8 @@ export const rows = {
   "rows.sendAgain": "重新提问",
   "rows.retry": "重试",
   "rows.fork": "从这里在新会话中继续",
+  "rows.like": "回答得好",
+  "rows.dislike": "回答得不好",
   "rows.sending": "正在发送…",
   "rows.refused": "被拒绝：{why}",
 

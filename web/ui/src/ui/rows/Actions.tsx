@@ -3,7 +3,7 @@ import { t } from "../../i18n";
 import { send, type Command } from "../../state/commands";
 import { may } from "../../state/link";
 import { live } from "../../wire/link";
-import type { Row, UserInputRow } from "../../wire/types";
+import type { AssistantTextRow, Row, UserInputRow } from "../../wire/types";
 import { fateText, refusal } from "../compose/words";
 import { go, sessionLink } from "../shell/router";
 import { Icon, type Picture } from "./Icon";
@@ -36,6 +36,26 @@ export function Action({ of, label, row, command, onPress }: ActionProps) {
       <button type="button" class="quiet" onClick={press} aria-label={label} title={label} disabled={!live.value}>
         <Icon of={of} />
       </button>
+      {sent && <Fate command={sent} />}
+    </>
+  );
+}
+
+// Feedback is what somebody thinks of an answer, which the agent keeps with it; a second press takes it back.
+export function Feedback({ row }: { row: AssistantTextRow }) {
+  const { conversation } = useView();
+  const [sent, note] = useState<Command | null>(null);
+  if (!may("control")) return null;
+  const judge = (feedback: "like" | "dislike" | null) =>
+    note(send(conversation.id, "setAssistantFeedback", { target: { rowId: row.rowId, entityId: row.entityId }, feedback }, { still: () => true })); // an answer that is complete stays as it is
+  return (
+    <>
+      {(["like", "dislike"] as const).map((worth) => (
+        <button type="button" class="quiet judge" aria-pressed={row.feedback === worth} aria-label={t(`rows.${worth}`)} title={t(`rows.${worth}`)}
+          disabled={!live.value} onClick={() => judge(row.feedback === worth ? null : worth)}>
+          <Icon of={worth} />
+        </button>
+      ))}
       {sent && <Fate command={sent} />}
     </>
   );

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { authorOf, isMe } from "../../state/together";
 import type { AssistantTextRow, ReasoningRow, UserInputRow } from "../../wire/types";
-import { Action, Editor } from "./Actions";
+import { Action, Editor, Feedback } from "./Actions";
 import { Attachments } from "./Attachments";
 import { firstLine } from "./clip";
 import { Copy } from "./Copy";
@@ -51,6 +51,7 @@ export function AssistantText({ row }: { row: AssistantTextRow }) {
           <Copy text={() => row.text} label={t("rows.copyAnswer")} />
           {row.actions?.canRetry && <Action of="retry" label={t("rows.retry")} row={row} command="retryTurn" />}
           {row.actions?.canFork && <Action of="fork" label={t("rows.fork")} row={row} command="forkAssistant" />}
+          {row.state === "complete" && <Feedback row={row} />}
           {row.model && <span class="faint">{inert(row.model)}</span>}
         </footer>
       )}
