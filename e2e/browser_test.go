@@ -67,12 +67,29 @@ func openPage(t *testing.T, name, address string) *page {
 	return p
 }
 
+// screenshots is the folder for pictures of how a page looks, if somebody wants them.
+var screenshots = os.Getenv("E2E_SCREENSHOTS")
+
 // keepEvidence saves a picture of a window whose test failed.
 func (p *page) keepEvidence() {
-	dir := os.Getenv("E2E_SCREENSHOTS")
-	if !p.t.Failed() && dir == "" {
-		return
+	switch {
+	case screenshots != "":
+		p.savePicture(screenshots, "end")
+	case p.t.Failed():
+		p.savePicture(os.TempDir(), "end")
 	}
+}
+
+// picture saves how the page looks at a moment that is worth seeing, if somebody wants pictures.
+func (p *page) picture(moment string) {
+	p.t.Helper()
+	if screenshots != "" {
+		p.savePicture(screenshots, moment)
+	}
+}
+
+func (p *page) savePicture(dir, moment string) {
+	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Second)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
@@ -80,10 +97,7 @@ func (p *page) keepEvidence() {
 		p.t.Logf("%s: no screenshot: %v", p.name, err)
 		return
 	}
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	path := filepath.Join(dir, fmt.Sprintf("%s-%s.png", strings.ReplaceAll(p.t.Name(), "/", "-"), p.name))
+	path := filepath.Join(dir, fmt.Sprintf("%s-%s-%s.png", strings.ReplaceAll(p.t.Name(), "/", "-"), p.name, moment))
 	if err := os.WriteFile(path, picture, 0o644); err == nil {
 		p.t.Logf("%s: screenshot in %s", p.name, path)
 	}
