@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -332,5 +333,36 @@ func TestRights(t *testing.T) {
 	viewer.wantMethod(0, "session/update", "command ran and printed")
 	if len(viewer.questions()) > 0 {
 		t.Errorf("the viewer was asked %s", viewer.questions()[0])
+	}
+}
+
+// Why a turn ended, and what it used, as section 5.1 of the contract has them.
+func TestHowATurnEndedIsSaidInACP(t *testing.T) {
+	const used = `"usage":{"inputTokens":100,"outputTokens":7,"totalTokens":107,"cacheReadTokens":60,"cacheWriteTokens":30,"reasoningTokens":3}`
+	for _, c := range []struct{ result, last, want string }{
+		{"success", "stop", "end_turn"},
+		{"success", "", "end_turn"},
+		{"success", "length", "max_tokens"},
+		{"success", "context_length_exceeded", "max_tokens"},
+		{"success", "content-filter", "refusal"},
+		{"cancelled", "length", "cancelled"},
+		{"error_max_turns", "tool-calls", "max_turn_requests"},
+		{"error_max_tool_calls", "", "max_turn_requests"},
+		{"error_max_budget", "", "max_turn_requests"},
+	} {
+		end := readEnd(event{kind: "turn.completed", payload: []byte(`{"resultType":"` + c.result + `",` + used + `}`)}, c.last)
+		if end.stopReason != c.want || end.failure != nil {
+			t.Errorf("%s after %q: %q, %v, want %q", c.result, c.last, end.stopReason, end.failure, c.want)
+		}
+		var u map[string]int
+		if err := json.Unmarshal(end.usage, &u); err != nil || u["inputTokens"] != 10 || u["outputTokens"] != 7 || u["totalTokens"] != 107 ||
+			u["cachedReadTokens"] != 60 || u["cachedWriteTokens"] != 30 || u["thoughtTokens"] != 3 {
+			t.Errorf("%s: usage %s, %v", c.result, end.usage, err)
+		}
+	}
+	end := readEnd(event{kind: "turn.completed", payload: []byte(`{"resultType":"error_during_execution","error":{"message":"no room","statusCode":507,"retryable":false}}`)}, "")
+	if end.stopReason != "" || end.transient || end.failure == nil || end.failure.Code != codeInternal || end.failure.Message != "ZCode turn failed: no room" ||
+		string(end.failure.Data) != `{"retryable":false,"statusCode":507,"type":"zcode_turn_failed"}` {
+		t.Errorf("a failure: %+v, %+v", end, end.failure)
 	}
 }
