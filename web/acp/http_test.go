@@ -161,7 +161,7 @@ func TestTheInstanceIsThereWhateverTheAppServerDoes(t *testing.T) {
 	if len(list) != 1 || list[0].ID != "hub-test" || list[0].Pid == 0 || list[0].Port == 0 || list[0].StartedAt == 0 || list[0].Origin != "serve" || list[0].Sessions == nil {
 		t.Errorf("without an app-server: %+v", list)
 	}
-	if waited := time.Since(begun); waited > listWait {
+	if waited := time.Since(begun); waited > 4*listWait { // it was not held until the hub gives up, which is later
 		t.Errorf("a probe took %s", waited)
 	}
 	for _, path := range []string{inInstance("status"), "/api/projects", "/api/projects/sessions?workspacePath=/w", inInstance("fs/list?sessionId=x")} {
