@@ -277,7 +277,7 @@ func TestUploadGoesOnAfterACut(t *testing.T) {
 	f := startFaultProxy(t, d.url)
 	p := openPageAt(t, phoneSize, "Phone", f.url(d.link("Phone", "operator")))
 	p.follow(d, s)
-	f.delay(0, 200<<10) // so that the megabyte takes a while
+	f.delay(0, 50<<10) // so that the megabyte takes 20 s: long enough to be cut in the middle
 	p.pastePicture(500)
 	p.wantTrue("a part is there", `parseInt(document.querySelector(".upload small")?.innerText) > 10`)
 	f.goDown()

@@ -62,7 +62,7 @@ func TestWholeWayThroughThePage(t *testing.T) {
 		p.picture("cut")
 		p.wantFits()
 		f.comeUp()
-		p.press("strip", "Try now")
+		p.tryNow()
 		p.wantLive()
 		p.wantOnce("slow 600s")
 	})
