@@ -43,15 +43,19 @@ http {
 }
 `
 
-// freeAddress is a loopback address that was free a moment ago: nginx cannot pick one by itself.
-func freeAddress(t *testing.T) string {
+// freeAddresses are two loopback addresses that were free a moment ago, never the same: nginx cannot pick one by itself.
+func freeAddresses(t *testing.T) (one, other string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var found [2]string
+	for i := range found {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		found[i] = listener.Addr().String()
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return found[0], found[1]
 }
 
 func startNginx(t *testing.T, listen, upstream string) {
@@ -97,7 +101,7 @@ func waitForAnswer(t *testing.T, url string) {
 }
 
 func TestTurnThroughNginx(t *testing.T) {
-	proxy, upstream := freeAddress(t), freeAddress(t)
+	proxy, upstream := freeAddresses(t)
 	d := startDemo(t, "--listen", upstream, "--public-url", "http://"+proxy)
 	startNginx(t, proxy, upstream)
 	if d.url != "http://"+proxy {
@@ -113,7 +117,7 @@ func TestTurnThroughNginx(t *testing.T) {
 }
 
 func TestMetricsAreNotOpenThroughAProxy(t *testing.T) {
-	proxy, upstream := freeAddress(t), freeAddress(t)
+	proxy, upstream := freeAddresses(t)
 	startDemo(t, "--listen", upstream, "--public-url", "http://"+proxy)
 	startNginx(t, proxy, upstream)
 	for address, want := range map[string]int{upstream: http.StatusOK, proxy: http.StatusUnauthorized} {

@@ -320,9 +320,26 @@ func TestTakenPortEndsServeBeforeTheAppServerStarts(t *testing.T) {
 	}
 }
 
+// serveStubborn starts a hub whose app-server does not end, and waits until that is so: a hub that has started none yet is
+// drained at once.
+func serveStubborn(t *testing.T, drainTimeout string) *hubProcess {
+	t.Helper()
+	dir := t.TempDir()
+	deaf := filepath.Join(dir, "deaf")
+	script := writeScript(t, filepath.Join(dir, "stubborn"), "#!/bin/sh\ntrap '' TERM INT\n: >"+deaf+"\nwhile :; do sleep 1; done\n")
+	p := startHub(t, nil, "serve", "--listen", "127.0.0.1:0", "--app-server", script, "--drain-timeout", drainTimeout)
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(deaf); err == nil {
+			return p
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the app-server was not started:\n%s", p.stderr.String())
+		}
+	}
+}
+
 func TestSecondSignalForcesTheEnd(t *testing.T) {
-	stubborn := writeScript(t, filepath.Join(t.TempDir(), "stubborn"), "#!/bin/sh\ntrap '' TERM INT\nwhile :; do sleep 1; done\n")
-	p := startHub(t, nil, "serve", "--listen", "127.0.0.1:0", "--app-server", stubborn, "--drain-timeout", "50s")
+	p := serveStubborn(t, "50s")
 	p.signal(syscall.SIGTERM)
 	p.wantNotified("STOPPING=1")
 	p.signal(syscall.SIGTERM)
@@ -333,8 +350,7 @@ func TestSecondSignalForcesTheEnd(t *testing.T) {
 }
 
 func TestDrainEndsAfterItsTimeout(t *testing.T) {
-	stubborn := writeScript(t, filepath.Join(t.TempDir(), "stubborn"), "#!/bin/sh\ntrap '' TERM INT\nwhile :; do sleep 1; done\n")
-	p := startHub(t, nil, "serve", "--listen", "127.0.0.1:0", "--app-server", stubborn, "--drain-timeout", "50ms")
+	p := serveStubborn(t, "50ms")
 	p.signal(syscall.SIGTERM)
 	p.wantExit(exitFailure)
 	if !strings.Contains(p.stderr.String(), "--drain-timeout") {
