@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"zcodehub/internal/wire"
 )
@@ -284,6 +285,13 @@ func (p *place) reseated(w *output, s seat) {
 	}
 	p.sync(&at)
 	p.running(w, p.busy())
+	if prompt != nil && prompt.sent && prompt.turn == "" { // its begin was among what is missing
+		prompt.turn = p.turn
+		if p.turn == "" {
+			p.lastSaid = time.Time{} // and maybe its end: that is looked into soon, not after a silence
+		}
+		return
+	}
 	if prompt != nil && prompt.turn != "" && prompt.turn == was && p.turn != was {
 		p.prompt = nil
 		prompt.end(w, turnEnd{stopReason: "end_turn"}) // its end was among what is missing

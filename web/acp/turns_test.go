@@ -240,6 +240,31 @@ func TestSilenceEndsNoTurn(t *testing.T) {
 	}
 }
 
+// An app-server that was started again may have begun a turn before the hub follows its session: the turn ends for the
+// client all the same, and not only when a silence is looked into.
+func TestTurnWhoseBeginWasMissedEndsItsPrompt(t *testing.T) {
+	s, p := scripted(t)
+	s.adapter.silence = time.Hour
+	a := s.connect("a", as{})
+	a.load("s1", 30)
+	s.script.Answer("session/subscribe", nil)
+	p.Exit(9)
+	p = s.script.Next()
+	s.WantState("ready", 2)
+	follows := p.WantRequest("session/subscribe", 1)
+	prompt := a.request("session/prompt", promptParams("s1", "hello"))
+	p.WantRequest("session/send", 1)
+	running := strings.Replace(idleSnapshot, `"runtime":{"eventSeq":0}`, `"runtime":{"eventSeq":1,"activeTurnId":"turn_1","activeTurnKind":"regular"}`, 1)
+	s.script.Answer("session/read", func(hubtest.Line) string { return running })
+	n := a.mark()
+	p.Reply(follows, `{"sessionId":"s1","eventSeq":1,"events":[]}`)
+	a.wantMethod(n, "$/zcode/turnState", `"running":true`)
+	p.Print(`{"method":"session/event","params":{"sessionId":"s1","turnId":"turn_1","seq":2,"type":"turn.completed","payload":{"response":"hi","resultType":"success"}}}`)
+	if m := a.wantAnswer(prompt); ended(m) != "end_turn" {
+		t.Errorf("it was answered %s", m)
+	}
+}
+
 // A prompt during a compaction is refused: it would end it.
 func TestNoPromptDuringACompaction(t *testing.T) {
 	s := serve(t, paced(t, 0.5))
