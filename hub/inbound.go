@@ -157,6 +157,7 @@ func (h *Hub) forwardNotification(line []byte, e *wire.Envelope) {
 	}
 	if string(e.Method) == "state.updated" {
 		h.tellWorkspace(e)
+		h.noticeLoaded(e)
 	}
 	frame := fanout.Frame(line)
 	if len(e.SessionID) == 0 {

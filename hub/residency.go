@@ -186,6 +186,23 @@ func (h *Hub) loadedAnew(sessionID string) {
 	}
 }
 
+// noticeLoaded finds out that a session was loaded anew although nobody asked for
+// that here: a V4 command, for one, loads what was evicted or closed, and nothing
+// comes to those who follow it as events. e is a state.updated, which comes
+// without a subscription.
+func (h *Hub) noticeLoaded(e *wire.Envelope) {
+	s := h.sessions.Get(e.SessionID)
+	if s == nil {
+		return
+	}
+	raw, _ := wire.Get(e.Params, "revision")
+	revision, _ := wire.Int64(raw)
+	raw, _ = wire.Get(e.Params, "reason")
+	if s.Revised(revision) || string(raw) == `"prompt_started"` && !s.Listening() {
+		h.loadedAnew(s.ID)
+	}
+}
+
 // snapshot asks the app-server for a session's state, once for all who wait. w
 // is called on the stdout goroutine, when the stream holds exactly what the
 // snapshot includes, or with nil if there is none.

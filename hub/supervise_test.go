@@ -110,6 +110,35 @@ func TestEvictedSessionIsResumedUnseen(t *testing.T) {
 
 // Many who ask at once for an evicted session wait for one resume; a second
 // refusal is final.
+// A V4 command loads a session that was evicted or closed, and the app-server then knows nothing of the hub's subscribe:
+// those who follow the events still see the turn.
+func TestTurnThatAV4CommandBeginsIsSeenByThoseWhoFollowEvents(t *testing.T) {
+	for name, leave := range map[string]func(c *hubtest.Client, id string){
+		"closed":  func(c *hubtest.Client, id string) { c.MustCall("session/close", fmt.Sprintf(`{"sessionId":%q}`, id)) },
+		"evicted": func(c *hubtest.Client, id string) { c.Prompt(id, "evict") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := simulated(t)
+			editor, phone := h.Connect("editor", hubtest.As{}), h.Connect("phone", hubtest.As{})
+			id := editor.Create("/work")
+			editor.Subscribe(id, "")
+			editor.Prompt(id, "hello")
+			editor.WantNotice("state.updated", id, "prompt_completed")
+			n := editor.Received()
+			leave(editor, id)
+			if name == "evicted" {
+				editor.WantNoticeAfter(n, "state.updated", id, "prompt_completed")
+				n = editor.Received()
+			}
+			phone.MustCall("v4/command", fmt.Sprintf(`{"commandId":"c1","sessionId":%q,"type":"sendText","payload":{"text":"ask"},"issuedAt":1}`, id))
+			editor.WantNoticeAfter(n, "hub/snapshot", id, `"resumed"`)
+			ask := editor.WantNoticeAfter(n, "interaction/requestPermission", id)
+			editor.Say(`{"id":` + ask.ID + `,"result":` + allowOnce + `}`)
+			editor.WantTurnEnd(n, id)
+		})
+	}
+}
+
 func TestResumeIsSharedAndRepeatedOnce(t *testing.T) {
 	h, script, p := scripted(t)
 	script.Answer("session/resume", nil)

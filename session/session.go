@@ -20,6 +20,7 @@ type Session struct {
 	workspace string // its workspacePath; empty while unknown
 	heard     bool   // it was listened to before, so a new residency is a new epoch
 	reading   []SnapshotWaiter
+	revision  int64 // newest stateRevision of this residency; 0 if none was told
 }
 
 // A SnapshotWaiter is told the snapshot that it asked for; snapshot is nil if
@@ -65,8 +66,19 @@ func (s *Session) Joined(ok bool, seq uint64) (waiters []Waiter, reseat bool) {
 	}
 	reseat = s.heard
 	s.heard = true
+	s.revision = 0
 	s.Stream.Reset(NewEpoch(), seq)
 	return waiters, reseat
+}
+
+// Revised takes the stateRevision of a state.updated (0 if it names none) and
+// tells that it went back, as it does only when the session is loaded anew.
+func (s *Session) Revised(revision int64) (anew bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	anew = revision > 0 && revision < s.revision
+	s.revision = revision
+	return anew
 }
 
 // AskSnapshot adds one who waits for a snapshot; first tells that nobody did

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"zcodehub/internal/hubtest"
 )
@@ -191,6 +192,7 @@ func TestResumeBringsNoHistory(t *testing.T) {
 // Closing cancels the turn that runs, tells the others, and takes the session off the list until its next use.
 func TestCloseAndDelete(t *testing.T) {
 	s := serve(t, paced(t, 0.2))
+	s.adapter.silence = time.Hour // nothing here is found out only because nobody speaks
 	a, b := s.connect("a", as{}), s.connect("b", as{})
 	id := a.newSession()
 	b.load(id, 30)
