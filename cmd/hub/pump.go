@@ -86,9 +86,7 @@ func (p *pump) download(ctx context.Context) error {
 			return lost(err)
 		}
 		var e wire.Envelope
-		if wire.ParseEnvelope(msg, &e) == nil && (e.Kind == wire.Response || e.Kind == wire.Error) {
-			p.waiting.Add(-1)
-		}
+		isReply := wire.ParseEnvelope(msg, &e) == nil && (e.Kind == wire.Response || e.Kind == wire.Error)
 		if msg, err = p.forward(wire.OneLine(msg)); err != nil {
 			return err
 		}
@@ -96,6 +94,9 @@ func (p *pump) download(ctx context.Context) error {
 			if _, err := p.out.Write(append(msg, '\n')); err != nil {
 				return err
 			}
+		}
+		if isReply {
+			p.waiting.Add(-1) // only now: at 0 the process may end
 		}
 		select {
 		case p.replied <- struct{}{}:

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -31,4 +33,58 @@ func TestEditorIsToldThatTheHubWasKilled(t *testing.T) {
 	if err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), "lost") {
 		t.Errorf("the end of the hub is told as %v", err)
 	}
+}
+
+// slowOutput takes its time: a pipe whose reader has not come yet.
+type slowOutput struct {
+	bytes.Buffer
+	begun   chan struct{} // closed by the first write
+	release chan struct{}
+}
+
+func (o *slowOutput) Write(b []byte) (int, error) {
+	close(o.begun)
+	<-o.release
+	return o.Buffer.Write(b)
+}
+
+// Who pipes requests in and closes the pipe gets every reply.
+func TestLastReplyIsOutBeforeThePumpEnds(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = ws.CloseNow() }()
+		if _, _, err := ws.Read(r.Context()); err != nil {
+			t.Error(err)
+		}
+		_ = ws.Write(r.Context(), websocket.MessageText, []byte(`{"id":1,"result":{}}`))
+		_, _, _ = ws.Read(r.Context())
+	}))
+	defer server.Close()
+	ws, _, err := websocket.Dial(t.Context(), server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, input := io.Pipe()
+	out := &slowOutput{begun: make(chan struct{}), release: make(chan struct{})}
+	p := &pump{ws: ws, in: in, out: out, log: io.Discard, forward: func(msg []byte) ([]byte, error) { return msg, nil }}
+	ended := make(chan error, 1)
+	go func() { ended <- p.run(t.Context()) }()
+	_, _ = io.WriteString(input, `{"id":1,"method":"x"}`+"\n")
+	<-out.begun
+	_ = input.Close() // the input ends while the reply is being written
+	select {
+	case <-ended:
+		t.Error("the pump ended before its last reply was out")
+	case <-time.After(200 * time.Millisecond): // far less than it waits for replies
+		close(out.release)
+		if err := <-ended; err != nil || out.String() != `{"id":1,"result":{}}`+"\n" {
+			t.Errorf("put out %q, %v", out.String(), err)
+		}
+		return
+	}
+	close(out.release)
 }
