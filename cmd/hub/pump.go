@@ -68,14 +68,31 @@ func (p *pump) upload(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var e wire.Envelope
-		if wire.ParseEnvelope(line, &e) == nil && e.Kind == wire.Request {
+		if isRequest(line) {
 			p.waiting.Add(1)
 		}
 		if err := p.ws.Write(ctx, websocket.MessageText, line); err != nil {
 			return lost(err)
 		}
 	}
+}
+
+// isRequest and isReply know messages of both kinds of line: those of ACP have a jsonrpc member, and the app-server's must
+// not.
+func isRequest(msg []byte) bool {
+	_, hasMethod := wire.Get(msg, "method")
+	return hasID(msg) && hasMethod
+}
+
+func isReply(msg []byte) bool {
+	_, hasMethod := wire.Get(msg, "method")
+	return hasID(msg) && !hasMethod
+}
+
+// hasID does not count null: so is answered what was no message at all.
+func hasID(msg []byte) bool {
+	id, ok := wire.Get(msg, "id")
+	return ok && string(id) != "null"
 }
 
 // download returns why no more messages come.
@@ -85,8 +102,7 @@ func (p *pump) download(ctx context.Context) error {
 		if err != nil {
 			return lost(err)
 		}
-		var e wire.Envelope
-		isReply := wire.ParseEnvelope(msg, &e) == nil && (e.Kind == wire.Response || e.Kind == wire.Error)
+		replies := isReply(msg)
 		if msg, err = p.forward(wire.OneLine(msg)); err != nil {
 			return err
 		}
@@ -95,7 +111,7 @@ func (p *pump) download(ctx context.Context) error {
 				return err
 			}
 		}
-		if isReply {
+		if replies {
 			p.waiting.Add(-1) // only now: at 0 the process may end
 		}
 		select {

@@ -50,6 +50,7 @@ func (o *slowOutput) Write(b []byte) (int, error) {
 
 // Who pipes requests in and closes the pipe gets every reply.
 func TestLastReplyIsOutBeforeThePumpEnds(t *testing.T) {
+	const reply = `{"jsonrpc":"2.0","id":1,"result":{}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := websocket.Accept(w, r, nil)
 		if err != nil {
@@ -60,7 +61,7 @@ func TestLastReplyIsOutBeforeThePumpEnds(t *testing.T) {
 		if _, _, err := ws.Read(r.Context()); err != nil {
 			t.Error(err)
 		}
-		_ = ws.Write(r.Context(), websocket.MessageText, []byte(`{"id":1,"result":{}}`))
+		_ = ws.Write(r.Context(), websocket.MessageText, []byte(reply))
 		_, _, _ = ws.Read(r.Context())
 	}))
 	defer server.Close()
@@ -73,7 +74,7 @@ func TestLastReplyIsOutBeforeThePumpEnds(t *testing.T) {
 	p := &pump{ws: ws, in: in, out: out, log: io.Discard, forward: func(msg []byte) ([]byte, error) { return msg, nil }}
 	ended := make(chan error, 1)
 	go func() { ended <- p.run(t.Context()) }()
-	_, _ = io.WriteString(input, `{"id":1,"method":"x"}`+"\n")
+	_, _ = io.WriteString(input, `{"jsonrpc":"2.0","id":1,"method":"x"}`+"\n")
 	<-out.begun
 	_ = input.Close() // the input ends while the reply is being written
 	select {
@@ -81,10 +82,30 @@ func TestLastReplyIsOutBeforeThePumpEnds(t *testing.T) {
 		t.Error("the pump ended before its last reply was out")
 	case <-time.After(200 * time.Millisecond): // far less than it waits for replies
 		close(out.release)
-		if err := <-ended; err != nil || out.String() != `{"id":1,"result":{}}`+"\n" {
+		if err := <-ended; err != nil || out.String() != reply+"\n" {
 			t.Errorf("put out %q, %v", out.String(), err)
 		}
 		return
 	}
 	close(out.release)
+}
+
+func TestRequestsAndRepliesOfBothDialectsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		msg            string
+		request, reply bool
+	}{
+		{`{"id":"a","method":"x","params":{}}`, true, false},
+		{`{"jsonrpc":"2.0","id":0,"method":"x"}`, true, false},
+		{`{"id":1,"result":null}`, false, true},
+		{`{"jsonrpc":"2.0","id":1,"error":{}}`, false, true},
+		{`{"jsonrpc":"2.0","id":null,"error":{}}`, false, false},
+		{`{"method":"x"}`, false, false},
+		{`nonsense`, false, false},
+		{`{"id":`, false, false},
+	} {
+		if request, reply := isRequest([]byte(c.msg)), isReply([]byte(c.msg)); request != c.request || reply != c.reply {
+			t.Errorf("%s: request %v, reply %v", c.msg, request, reply)
+		}
+	}
 }
